@@ -1,0 +1,1 @@
+// Holds nothing: this target exists to build the precompiled header once.
