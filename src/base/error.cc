@@ -41,7 +41,9 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::kInvalid: return "invalid";
     case Errc::kNotFound: return "not_found";
     case Errc::kConflict: return "conflict";
+    case Errc::kUnauthorized: return "unauthorized";
     case Errc::kDenied: return "denied";
+    case Errc::kTooLarge: return "too_large";
     case Errc::kExhausted: return "exhausted";
     case Errc::kUnavailable: return "unavailable";
     case Errc::kTimeout: return "timeout";

@@ -12,14 +12,16 @@
 namespace glovebox {
 
 enum class Errc : std::uint8_t {
-  kInvalid,      // The caller's request can never work as it is.
-  kNotFound,     // The named thing does not exist.
-  kConflict,     // It exists, but its state forbids this.
-  kDenied,       // Policy or the kernel refused.
-  kExhausted,    // A limit or quota is used up; freeing something may help.
-  kUnavailable,  // Passing fault; the same call may work later.
-  kTimeout,      // A deadline passed.
-  kInternal,     // We broke a promise of our own.
+  kInvalid,       // The caller's request can never work as it is.
+  kNotFound,      // The named thing does not exist.
+  kConflict,      // It exists, but its state forbids this.
+  kUnauthorized,  // No credential, or none that is known.
+  kDenied,        // Policy or the kernel refused.
+  kTooLarge,      // It is bigger than is taken here.
+  kExhausted,     // A limit or quota is used up; freeing something may help.
+  kUnavailable,   // Passing fault; the same call may work later.
+  kTimeout,       // A deadline passed.
+  kInternal,      // We broke a promise of our own.
 };
 
 std::string_view to_string(Errc code) noexcept;
