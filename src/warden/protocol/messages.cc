@@ -58,6 +58,7 @@ void visit(auto& io, auto& m, const UsageReply*) {
   io(m.cpu_millis);
   io(m.oom_kills);
 }
+void visit(auto& io, auto& m, const ListRequest*) { io(m.after); }
 void visit(auto& io, auto& m, const ListEntry*) {
   io(m.name);
   io(m.agent_socket);
@@ -75,6 +76,7 @@ void visit(auto& io, auto& m, const ExitedEvent*) {
 void visit(Encoder& io, const ListReply& m, const ListReply*) {
   io(static_cast<std::uint32_t>(m.entries.size()));
   for (const ListEntry& e : m.entries) visit(io, e, &e);
+  io(m.more);
 }
 void visit(Decoder& io, ListReply& m, const ListReply*) {
   std::uint32_t count = 0;
@@ -85,6 +87,7 @@ void visit(Decoder& io, ListReply& m, const ListReply*) {
     visit(io, e, &e);
     m.entries.push_back(std::move(e));
   }
+  io(m.more);
 }
 
 constexpr auto kOpLast = static_cast<std::uint16_t>(Op::kExited);
@@ -139,6 +142,7 @@ GB_MESSAGE(CreateRequest);
 GB_MESSAGE(CreateReply);
 GB_MESSAGE(NameRequest);
 GB_MESSAGE(UsageReply);
+GB_MESSAGE(ListRequest);
 GB_MESSAGE(ListReply);
 GB_MESSAGE(SocketsRequest);
 GB_MESSAGE(ExitedEvent);

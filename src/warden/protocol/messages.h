@@ -4,6 +4,8 @@
 // warden answers each request once, with the same `id`, in any order. An event has id 0.
 // Messages are at most kMessageBytesMax; the socket itself keeps their boundaries.
 // The warden checks the peer's uid (SO_PEERCRED) once, when a connection is accepted.
+// It closes a connection that breaks these rules; a request that it understands but refuses is
+// answered with an error.
 
 #pragma once
 
@@ -16,8 +18,8 @@
 namespace glovebox::warden {
 
 inline constexpr std::uint32_t kProtocolVersion = 1;
-inline constexpr std::size_t kMessageBytesMax = 256 << 10;
-inline constexpr std::size_t kSocketsMax = 16;  // SocketsRequest::count
+inline constexpr std::size_t kMessageBytesMax = 64 << 10;  // Fits any socket's default buffer.
+inline constexpr std::size_t kSocketsMax = 16;             // SocketsRequest::count
 
 enum class Op : std::uint16_t {
   kHello = 1,  // HelloRequest -> HelloReply; must come first.
@@ -26,7 +28,7 @@ enum class Op : std::uint16_t {
   kFreeze,     // NameRequest -> empty
   kThaw,       // NameRequest -> empty
   kUsage,      // NameRequest -> UsageReply
-  kList,       // empty -> ListReply
+  kList,       // ListRequest -> ListReply
   kSockets,    // SocketsRequest -> empty, with that many descriptors (SCM_RIGHTS)
   kSubscribe,  // empty -> empty; from then on this connection gets kExited events.
   kExited,     // event: ExitedEvent
@@ -76,13 +78,18 @@ struct UsageReply {
   std::uint64_t oom_kills = 0;
 };
 
+// A list is read a page at a time: ask again with `after` set to the last name while `more`.
+struct ListRequest {
+  std::string after;  // Empty for the first page.
+};
 struct ListEntry {
   std::string name;
   std::string agent_socket;
   std::uint8_t frozen = 0;
 };
 struct ListReply {
-  std::vector<ListEntry> entries;
+  std::vector<ListEntry> entries;  // Sorted by name.
+  std::uint8_t more = 0;
 };
 
 // Unconnected, non-blocking TCP sockets that live in the sandbox's network namespace. The daemon

@@ -10,6 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   (void)decode_payload<HelloRequest>(payload);
   (void)decode_payload<CreateRequest>(payload);
   (void)decode_payload<NameRequest>(payload);
+  (void)decode_payload<ListRequest>(payload);
   (void)decode_payload<ListReply>(payload);
   (void)decode_payload<SocketsRequest>(payload);
   (void)decode_payload<ExitedEvent>(payload);

@@ -18,12 +18,13 @@ TEST(WardenMessages, ComeBackAsTheyWere) {
 }
 
 TEST(WardenMessages, ListsKeepTheirOrder) {
-  const ListReply sent{{{"a", "/run/a", 0}, {"b", "/run/b", 1}}};
+  const ListReply sent{{{"a", "/run/a", 0}, {"b", "/run/b", 1}}, 1};
   auto got = decode_payload<ListReply>(encode_payload(sent));
   ASSERT_TRUE(got) << got.error().text();
   ASSERT_EQ(got->entries.size(), 2U);
   EXPECT_EQ(got->entries[1].name, "b");
   EXPECT_EQ(got->entries[1].frozen, 1);
+  EXPECT_EQ(got->more, 1);
 }
 
 TEST(WardenMessages, EveryTruncationIsRefused) {

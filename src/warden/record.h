@@ -1,0 +1,34 @@
+// Record: what the warden keeps on disk about one sandbox, so that its own death loses nothing.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "runtime/native/host.h"
+
+namespace glovebox::warden {
+
+enum class RecordState : std::uint8_t {
+  kPreparing = 1,  // Its resources are being made: after a crash they are erased.
+  kWarm,           // It runs and belongs to nobody yet.
+  kRunning,        // It runs and belongs to `name`.
+};
+
+struct Record {
+  RecordState state = RecordState::kPreparing;
+  std::string name;         // The client's; empty while nobody's.
+  native::BoxIdentity box;  // pid and start_time are 0 while kPreparing.
+  friend bool operator==(const Record& a, const Record& b);
+};
+
+inline constexpr std::size_t kRecordBytesMax = 1024;
+
+// The file's whole content: magic, version, fields, checksum. decode fails with kInvalid on
+// anything that encode would not have written.
+std::string encode_record(const Record& record);
+Result<Record> decode_record(std::string_view bytes);
+
+}  // namespace glovebox::warden
