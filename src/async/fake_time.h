@@ -12,7 +12,10 @@ namespace glovebox::async {
 
 class FakeTime final : public TimeSource {
  public:
-  explicit FakeTime(boost::asio::io_context& io) : io_(io) {}
+  static constexpr WallTime kFirstWall{Millis(1'796'083'200'000)};  // 2026-12-01T00:00:00Z
+
+  explicit FakeTime(boost::asio::io_context& io, WallTime wall = kFirstWall)
+      : io_(io), wall_(wall) {}
 
   Deadline now() const override { return now_; }
   WallTime wall() const override { return wall_; }
@@ -83,7 +86,7 @@ class FakeTime final : public TimeSource {
   boost::asio::io_context& io_;
   const Deadline start_ = Deadline(std::chrono::hours(1000));
   Deadline now_ = start_;
-  WallTime wall_ = from_unix_ms(1'796'083'200'000);  // 2026-12-01T00:00:00Z
+  WallTime wall_;
   std::vector<FakeAlarm*> waiting_;
 };
 

@@ -5,8 +5,8 @@
 //                          +------------------+                  +--------------------+
 //                          +------------------------------ready-----------------------+
 //
-// Every one of these goes to `stopping` on `stop`, and from there to `stopped` or `failed`; `fail`
-// leads straight to `failed`, for a sandbox that nothing is left of.
+// Every one of these goes to `stopping` on `stop`, and from there to `stopped` (`gone`) or `failed`
+// (`fail`): whatever ended a sandbox, its remains are removed before it counts as ended.
 //
 // Only SandboxService moves a sandbox, by SandboxRepository::move(), which compares and sets in the
 // store. The state is stored before it is acted on, and every action can be repeated, so a restart
@@ -60,21 +60,16 @@ struct Transition {
 inline constexpr Transition kTransitions[] = {
     {State::kCreating, Event::kReady, State::kRunning},
     {State::kCreating, Event::kStop, State::kStopping},
-    {State::kCreating, Event::kFail, State::kFailed},
     {State::kRunning, Event::kPause, State::kPausing},
     {State::kRunning, Event::kStop, State::kStopping},
-    {State::kRunning, Event::kFail, State::kFailed},
     {State::kPausing, Event::kPaused, State::kPaused},
     {State::kPausing, Event::kUndo, State::kRunning},
     {State::kPausing, Event::kStop, State::kStopping},
-    {State::kPausing, Event::kFail, State::kFailed},
     {State::kPaused, Event::kResume, State::kResuming},
     {State::kPaused, Event::kStop, State::kStopping},
-    {State::kPaused, Event::kFail, State::kFailed},
     {State::kResuming, Event::kReady, State::kRunning},
     {State::kResuming, Event::kUndo, State::kPaused},
     {State::kResuming, Event::kStop, State::kStopping},
-    {State::kResuming, Event::kFail, State::kFailed},
     {State::kStopping, Event::kGone, State::kStopped},
     {State::kStopping, Event::kFail, State::kFailed},
 };

@@ -23,6 +23,7 @@
 #include "async/task.h"
 #include "async/time_source.h"
 #include "base/deadline.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "sandbox/runtime.h"
@@ -65,7 +66,7 @@ class SandboxService {
   // May outlive the service.
   class Use {
    public:
-    Use(Use&&) noexcept = default;
+    Use(Use&&) noexcept;
     Use& operator=(Use&&) = delete;
     ~Use();
     const SandboxId& id() const noexcept;
@@ -78,9 +79,10 @@ class SandboxService {
     std::unique_ptr<Hold> hold_;
   };
 
-  // All are borrowed. `db` must be migrated with migrations() of sandbox/schema.h.
+  // All are borrowed. `db` must be migrated with migrations() of sandbox/schema.h. End it by
+  // close(), or destroy the io_context before anything borrowed and run nothing on it in between.
   SandboxService(boost::asio::io_context& io, store::Database& db, Runtime& runtime,
-                 async::TimeSource& time, ServiceConfig config);
+                 async::TimeSource& time, log::Logger& log, ServiceConfig config);
   ~SandboxService();
 
   // Reads what the store knows and begins to reconcile it with the runtime. Call it once.

@@ -135,7 +135,7 @@ struct StatementImpl {
     if (owner != nullptr && statement) owner->keep(sql, std::move(statement));
   }
   static Result<std::unique_ptr<StatementImpl>> make(Database::Impl& owner, std::string_view sql,
-                                                     std::initializer_list<Value> args) {
+                                                     std::span<const Value> args) {
     GB_TRY_ASSIGN(StatementPtr s, owner.prepare(sql));
     auto out = std::make_unique<StatementImpl>();
     out->owner = &owner;
@@ -229,7 +229,7 @@ Result<Database> Database::open(const std::string& path, Options options) {
   return db;
 }
 
-Result<Rows> Database::query(std::string_view sql, std::initializer_list<Value> args) {
+Result<Rows> Database::query(std::string_view sql, std::span<const Value> args) {
   GB_TRY_ASSIGN(auto statement, StatementImpl::make(*impl_, sql, args));
   return Rows(std::move(statement));
 }

@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -71,7 +72,10 @@ class Database {
   ~Database();
 
   // `sql` is one statement with ?1, ?2, …; it is prepared once and kept.
-  Result<Rows> query(std::string_view sql, std::initializer_list<Value> args = {});
+  Result<Rows> query(std::string_view sql, std::span<const Value> args);
+  Result<Rows> query(std::string_view sql, std::initializer_list<Value> args = {}) {
+    return query(sql, std::span<const Value>(args.begin(), args.size()));
+  }
   // Returns how many rows it changed.
   Result<std::int64_t> run(std::string_view sql, std::initializer_list<Value> args = {});
   // Several statements without arguments, for schemas.
