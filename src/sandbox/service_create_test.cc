@@ -54,8 +54,8 @@ TEST(Create, StoresTheRowBeforeTheRuntimeIsAsked) {
   const auto made = w.begin(w.service->create({}, ""));
   ASSERT_EQ(w.runtime->order.size(), 1U);
   const auto row = w.rows().find(w.runtime->order[0]);
-  ASSERT_TRUE(row && (*Result(row)).has_value());
-  EXPECT_EQ((**Result(row)).state, State::kCreating);
+  ASSERT_TRUE(row && row.value().has_value());
+  EXPECT_EQ((*row.value()).state, State::kCreating);
   w.runtime->release(Call::kCreate);
   w.time->settle();
   ASSERT_TRUE(*made);

@@ -173,7 +173,7 @@ TEST(Expiry, AnExtendThatWasAcknowledgedHolds) {
   w.time->advance(9999ms);
   const Made extended = w.now(w.service->extend(s.id, 10s));
   ASSERT_TRUE(extended);
-  EXPECT_EQ((*Made(extended)).expires_at, w.time->wall() + 10s);
+  EXPECT_EQ(extended.value().expires_at, w.time->wall() + 10s);
   w.time->advance(9999ms);
   EXPECT_EQ(w.state(s.id), State::kRunning);
   w.time->advance(1ms);
@@ -551,7 +551,7 @@ TEST(Events, AreWrittenWithEveryChange) {
   ASSERT_TRUE(w.now(w.service->destroy(s.id)));
   const auto events = w.rows().events(s.id);
   std::string names;
-  for (const EventRecord& e : *Result(events)) names += e.event + " ";
+  for (const EventRecord& e : events.value()) names += e.event + " ";
   EXPECT_EQ(names, "create ready extend pause paused resume ready stop gone ");
 }
 

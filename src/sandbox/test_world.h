@@ -98,7 +98,7 @@ class World {
   Result<Sandbox> get(const SandboxId& id) { return now(service->get(id)); }
   State state(const SandboxId& id) {
     const auto s = get(id);
-    return s ? (*Result<Sandbox>(s)).state : State::kCreating;
+    return s ? s.value().state : State::kCreating;
   }
   std::string reason(const SandboxId& id) { return (*get(id)).reason; }
   std::vector<Sandbox> all() {
