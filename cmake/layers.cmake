@@ -3,6 +3,8 @@
 # *_test.cc, and one fuzzer from each *_fuzz.cc. So the file that says who may include whom is
 # also the one that says who links whom, and adding a source file edits nothing.
 
+add_custom_target(fuzzers)
+
 function(glovebox_read_layers file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   cmake_path(GET file PARENT_PATH root)
@@ -61,6 +63,7 @@ function(glovebox_read_layers file)
         add_executable(${stem} ${fuzzer})
         target_link_libraries(${stem} PRIVATE ${self})
         target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzzers ${stem})
       endforeach()
     endif()
   endforeach()
