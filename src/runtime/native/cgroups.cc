@@ -158,11 +158,11 @@ Result<void> BoxCgroups::delegate(uid_t uid, gid_t gid) {
   return {};
 }
 
-Result<std::vector<UniqueFd>> BoxCgroups::open_procs() {
+Result<std::vector<UniqueFd>> BoxCgroups::open_tasks() {
   std::vector<UniqueFd> fds;
-  for (const UniqueFd* root : {&roots_->tracking, &roots_->memory, &roots_->cpu, &roots_->pids}) {
+  for (const UniqueFd* root : {&roots_->memory, &roots_->cpu, &roots_->pids}) {
     if (!*root) continue;
-    const std::string path = instance_ + "/cgroup.procs";
+    const std::string path = instance_ + "/tasks";
     GB_TRY_ASSIGN(const int fd, os::retry("open", path, [&] {
                     return ::openat(root->get(), path.c_str(), O_WRONLY | O_CLOEXEC);
                   }));

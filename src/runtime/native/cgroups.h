@@ -44,9 +44,10 @@ class BoxCgroups {
   // Lets `uid` make groups below, and nothing else: the agent gives each command one.
   Result<void> delegate(uid_t uid, gid_t gid);
 
-  // Writing "0" to each moves the writer in.
-  Result<std::vector<UniqueFd>> open_procs();
-  // The tracking directory, which the agent holds.
+  // One a version 1 hierarchy; writing "0" moves the writing thread in. These are the `tasks`
+  // files: moving a whole process (`cgroup.procs`) waits for an RCU grace period, some 15 ms.
+  Result<std::vector<UniqueFd>> open_tasks();
+  // The tracking directory: the first process is born in it, and the agent holds it.
   Result<UniqueFd> open_tracking();
 
   Result<void> kill_all();

@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <sys/fsuid.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,9 +26,9 @@ Result<UniqueFd> part(const std::string& image, const char* name, std::uint64_t 
   return mount;
 }
 
-// The host's /usr, with its owners mapped so that root's files are root's inside.
-Result<UniqueFd> host_usr(int user_ns) {
-  GB_TRY_ASSIGN(UniqueFd mount, os::clone_mount(AT_FDCWD, "/usr"));
+// A directory of the host, with its owners mapped so that root's files are root's inside.
+Result<UniqueFd> lower_layer(const std::string& path, int user_ns) {
+  GB_TRY_ASSIGN(UniqueFd mount, os::clone_mount(AT_FDCWD, path));
   GB_TRY(os::set_mount_attributes(
       mount.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, user_ns));
   return mount;
@@ -70,27 +73,40 @@ class [[nodiscard]] AsRootInside {
 
 }  // namespace
 
-Result<BoxMounts> make_box_mounts(int image_fd, int user_ns, uid_t uid_base,
-                                  const std::string& scratch_a, const std::string& scratch_b) {
+Result<BoxMounts> make_box_mounts(const DiskPlan& plan) {
   BoxMounts mounts;
   // Attached for a moment, because before Linux 6.15 neither open_tree(2) nor overlayfs takes a
   // mount that is attached nowhere. Overlayfs keeps copies of its own.
-  GB_TRY_ASSIGN(const UniqueFd image, mount_image(image_fd, user_ns));
-  GB_TRY_ASSIGN(const auto at, os::AttachedMount::attach(image.get(), scratch_a));
-  GB_TRY_ASSIGN(const UniqueFd usr, host_usr(user_ns));
-  GB_TRY_ASSIGN(const auto lower, os::AttachedMount::attach(usr.get(), scratch_b));
+  GB_TRY_ASSIGN(const UniqueFd image, mount_image(plan.image, plan.user_ns));
+  GB_TRY_ASSIGN(const auto at, os::AttachedMount::attach(image.get(), plan.scratch_image));
+  GB_TRY_ASSIGN(const UniqueFd usr, lower_layer("/usr", plan.user_ns));
+  GB_TRY_ASSIGN(const auto usr_at, os::AttachedMount::attach(usr.get(), plan.scratch_usr));
+  GB_TRY_ASSIGN(const UniqueFd layer, lower_layer(plan.usr_layer, plan.user_ns));
+  GB_TRY_ASSIGN(const auto layer_at, os::AttachedMount::attach(layer.get(), plan.scratch_layer));
   GB_TRY_ASSIGN(mounts.root, part(at.path(), kImageRoot, MOUNT_ATTR_NODEV));
   GB_TRY_ASSIGN(mounts.dev, part(at.path(), kImageDev, MOUNT_ATTR_NOEXEC));
-  GB_TRY_ASSIGN(const auto as_root, AsRootInside::enter(uid_base));
+  GB_TRY_ASSIGN(const auto as_root, AsRootInside::enter(plan.uid_base));
   GB_TRY_ASSIGN(mounts.usr,
                 os::make_mount("overlay",
                                {{"source", "glovebox"},
-                                {"lowerdir", lower.path()},
+                                {"lowerdir", layer_at.path() + ":" + usr_at.path()},
                                 {"upperdir", at.path() + "/" + kImageUsrUpper},
                                 {"workdir", at.path() + "/" + kImageUsrWork},
                                 {"volatile", ""}},
                                MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME));
   return mounts;
+}
+
+void discard_unwritten(const std::string& path) noexcept {
+  // fs/ext4/ext4.h: EXT4_IOC_SHUTDOWN and EXT4_GOING_FLAGS_NOLOGFLUSH, in no public header.
+  constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
+  std::uint32_t without_flush = 2;
+  struct ::statfs fs;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // The number is another call on another file system, so ask which one this is.
+  if (fd && ::fstatfs(fd.get(), &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC) {
+    ::ioctl(fd.get(), kShutdown, &without_flush);
+  }
 }
 
 }  // namespace glovebox::native

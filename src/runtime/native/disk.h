@@ -17,10 +17,21 @@ struct BoxMounts {
   UniqueFd dev;   // Goes to /dev
 };
 
-// `image_fd` is this sandbox's own image (opened for reading and writing). `scratch_a` and
-// `scratch_b` are empty directories of the caller's private mount namespace, used for a moment.
-// `uid_base` is what id 0 of `user_ns` is on the host.
-Result<BoxMounts> make_box_mounts(int image_fd, int user_ns, uid_t uid_base,
-                                  const std::string& scratch_a, const std::string& scratch_b);
+struct DiskPlan {
+  int image = -1;         // This sandbox's own image, open for reading and writing. Borrowed.
+  int user_ns = -1;       // Borrowed.
+  uid_t uid_base = 0;     // What id 0 of user_ns is on the host.
+  std::string usr_layer;  // Lies over the host's /usr, see template_tree.h.
+  // Empty directories of the caller's private mount namespace, used for a moment.
+  std::string scratch_image;
+  std::string scratch_usr;
+  std::string scratch_layer;
+};
+
+Result<BoxMounts> make_box_mounts(const DiskPlan& plan);
+
+// Throws away what a file system holds that is not on its disk yet (EXT4_IOC_SHUTDOWN): ending a
+// sandbox would otherwise write all of it first. `path` is any directory on it.
+void discard_unwritten(const std::string& path) noexcept;
 
 }  // namespace glovebox::native

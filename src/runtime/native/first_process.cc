@@ -39,7 +39,7 @@ long move_mount(int from, const char* to) {
 
 bool join_cgroups(FirstProcess& p) {
   for (std::size_t i = 0; i < p.cgroup_count; ++i) {
-    if (::write(p.cgroup_procs[i], "0", 1) != 1) return false;
+    if (::write(p.cgroup_tasks[i], "0", 1) != 1) return false;
   }
   // Only now, so that the namespace's root is the group just joined.
   return ok(::unshare(CLONE_NEWCGROUP));
@@ -346,19 +346,17 @@ bool run_steps(FirstProcess& p, const Step (&steps)[N]) {
 
 }  // namespace
 
-int become_first_process(void* argument) {
-  auto& p = *static_cast<FirstProcess*>(argument);
-  if (!run_steps(p, kBeforeRoot)) return 1;
+void become_first_process(FirstProcess& p) {
+  if (!run_steps(p, kBeforeRoot)) return;
   const Covers covers{::open("/file", O_PATH | O_CLOEXEC), ::open("/dir", O_PATH | O_CLOEXEC)};
-  if (!run_steps(p, kMounts)) return 1;
+  if (!run_steps(p, kMounts)) return;
   errno = 0;
   if (!mask_proc(p, covers) || !enter_user_namespace(p)) {
     p.failed_step = "mask /proc and enter the user namespace";
     p.failed_errno = errno;
-    return 1;
+    return;
   }
   run_steps(p, kConfine);
-  return 1;
 }
 
 }  // namespace glovebox::native

@@ -17,7 +17,7 @@ namespace glovebox::native {
 
 struct FirstProcess {
   int root, usr, dev, user_ns, listener, tracking;
-  int cgroup_procs[4];
+  int cgroup_tasks[3];
   std::size_t cgroup_count;
   int agent;
   std::uint64_t shm_bytes;
@@ -32,7 +32,7 @@ struct FirstProcess {
   int failed_errno;
 };
 
-// For clone(2). Returns only when a step failed, with failed_step set.
-int become_first_process(void* first_process);
+// Returns only when a step failed, with failed_step set.
+void become_first_process(FirstProcess& first_process);
 
 }  // namespace glovebox::native

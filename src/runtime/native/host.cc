@@ -23,6 +23,7 @@
 #include "runtime/native/seccomp_policy.h"
 #include "runtime/native/spawner.h"
 #include "runtime/native/template_image.h"
+#include "runtime/native/template_tree.h"
 #include "runtime/native/user_namespace.h"
 
 namespace glovebox::native {
@@ -180,26 +181,24 @@ class NativeHost final : public Host {
   explicit NativeHost(HostConfig config)
       : config_(std::move(config)),
         images_dir_(config_.state_dir + "/images"),
-        scratch_a_(config_.state_dir + "/scratch/a"),
-        scratch_b_(config_.state_dir + "/scratch/b"),
-        templates_(images_dir_, scratch_a_) {}
+        usr_layer_(config_.state_dir + "/usr-layer"),
+        templates_(images_dir_, scratch("image")) {}
 
   Result<void> prepare() {
     GB_TRY_ASSIGN(unguarded_, Unguarded::parse(config_.unguarded));
-    const std::string scratch_cgroup = config_.state_dir + "/scratch/cgroup2";
-    const std::string scratch_spawner = config_.state_dir + "/scratch/spawner";
     GB_TRY(os::make_dirs(config_.state_dir, 0700));
     GB_TRY(os::make_dirs(config_.agent_socket_dir, 0711));
-    for (const std::string& dir :
-         {images_dir_, scratch_a_, scratch_b_, scratch_cgroup, scratch_spawner}) {
-      GB_TRY(os::make_dirs(dir, 0700));
+    GB_TRY(os::make_dirs(images_dir_, 0700));
+    for (const char* name : {"image", "usr", "layer", "cgroup2", "spawner"}) {
+      GB_TRY(os::make_dirs(scratch(name), 0700));
     }
+    GB_TRY(fill_usr_layer(usr_layer_).context("copy configuration for the host template"));
     // Its own mount namespace, so that what is mounted for a moment is seen by nobody and cannot
     // outlive it; what the host mounts later still arrives.
     GB_TRY(os::retry("unshare", "mount namespace", [] { return ::unshare(CLONE_NEWNS); }));
     GB_TRY(os::retry("mount", "/",
                      [] { return ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr); }));
-    GB_TRY_ASSIGN(roots_, CgroupRoots::open(config_.cgroup_name, scratch_cgroup));
+    GB_TRY_ASSIGN(roots_, CgroupRoots::open(config_.cgroup_name, scratch("cgroup2")));
     GB_TRY_ASSIGN(const int agent, os::retry("open", config_.agent_program, [&] {
                     return ::open(config_.agent_program.c_str(), O_PATH | O_CLOEXEC);
                   }));
@@ -245,6 +244,7 @@ class NativeHost final : public Host {
     if (!is_instance(instance)) return Error(Errc::kInvalid, "not an instance name: " + instance);
     BoxCgroups cgroups(roots_, instance);
     if (exists(instance)) {
+      discard_disk_of(cgroups);
       GB_TRY(cgroups.kill_all());
       if (!cgroups.wait_empty(kKillPatience)) {
         return Error(Errc::kTimeout, "sandbox " + instance + ": processes that will not die");
@@ -276,6 +276,13 @@ class NativeHost final : public Host {
     return ::faccessat(roots_.tracking.get(), instance.c_str(), F_OK, 0) == 0;
   }
 
+  // Through any of its processes: all are in the one mount namespace.
+  static void discard_disk_of(const BoxCgroups& cgroups) {
+    const auto pids = cgroups.processes();
+    if (!pids || pids->empty()) return;
+    discard_unwritten("/proc/" + std::to_string(pids->front()) + "/root");
+  }
+
   static bool is_dir(int dir_fd, const std::string& name) {
     struct stat st;
     return ::fstatat(dir_fd, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
@@ -290,6 +297,7 @@ class NativeHost final : public Host {
     return {};
   }
 
+  std::string scratch(const char* name) const { return config_.state_dir + "/scratch/" + name; }
   std::string socket_path(const std::string& instance) const {
     return config_.agent_socket_dir + "/" + instance + kSocketSuffix;
   }
@@ -305,7 +313,7 @@ class NativeHost final : public Host {
     Spawner::Options options;
     options.agent_fd = agent_.get();
     options.seccomp = seccomp_;
-    options.scratch = config_.state_dir + "/scratch/spawner";
+    options.scratch = scratch("spawner");
     options.unguarded = unguarded_;
     GB_TRY_ASSIGN(spawner_, Spawner::start(options));
     return {};
@@ -378,17 +386,18 @@ class NativeHost final : public Host {
     LaunchPlan plan;
     GB_TRY_ASSIGN(plan.user_ns, user_namespace(slot));
     GB_TRY_ASSIGN(const UniqueFd image, make_image(instance, image_bytes(limits)));
-    GB_TRY_ASSIGN(const BoxMounts mounts, make_box_mounts(image.get(), plan.user_ns, uid_base(slot),
-                                                          scratch_a_, scratch_b_));
+    GB_TRY_ASSIGN(const BoxMounts mounts,
+                  make_box_mounts({image.get(), plan.user_ns, uid_base(slot), usr_layer_,
+                                   scratch("image"), scratch("usr"), scratch("layer")}));
     GB_TRY_ASSIGN(const UniqueFd listener, listen_for_agent(instance));
     GB_TRY_ASSIGN(const UniqueFd tracking, cgroups.open_tracking());
-    GB_TRY_ASSIGN(const std::vector<UniqueFd> procs, cgroups.open_procs());
+    GB_TRY_ASSIGN(const std::vector<UniqueFd> tasks, cgroups.open_tasks());
     plan.root = mounts.root.get();
     plan.usr = mounts.usr.get();
     plan.dev = mounts.dev.get();
     plan.listener = listener.get();
     plan.tracking = tracking.get();
-    for (const UniqueFd& fd : procs) plan.cgroup_procs.push_back(fd.get());
+    for (const UniqueFd& fd : tasks) plan.cgroup_tasks.push_back(fd.get());
     plan.shm_bytes = std::max<std::uint64_t>(limits.memory_bytes / 2, 1 << 20);
     plan.cpu_mask = unguarded_.off(Guard::kCpu) ? 0 : cpu_mask(limits.cpu_millis, slot);
     plan.uid_base = uid_base(slot);
@@ -403,8 +412,7 @@ class NativeHost final : public Host {
 
   HostConfig config_;
   std::string images_dir_;
-  std::string scratch_a_;
-  std::string scratch_b_;
+  std::string usr_layer_;
   Unguarded unguarded_;
   CgroupRoots roots_;
   UniqueFd agent_;

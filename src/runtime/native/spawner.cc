@@ -1,6 +1,7 @@
 #include "runtime/native/spawner.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -21,7 +22,6 @@
 namespace glovebox::native {
 namespace {
 
-constexpr std::size_t kStackBytes = 64 << 10;
 constexpr std::size_t kFixedFds = 6;  // root usr dev user_ns listener tracking
 constexpr std::size_t kFdsMax = kFixedFds + kCgroupsMax;
 
@@ -71,15 +71,30 @@ struct Loop {
   int agent;
   const std::vector<sock_filter>* seccomp;
   Unguarded unguarded;
-  char* stack;
 };
 
-int clone_flags(const Unguarded& unguarded) {
-  int flags = CLONE_VM | CLONE_VFORK | CLONE_NEWNS | CLONE_NEWUTS | SIGCHLD;
+std::uint64_t clone_flags(const Unguarded& unguarded) {
+  std::uint64_t flags =
+      CLONE_VM | CLONE_VFORK | CLONE_NEWNS | CLONE_NEWUTS | CLONE_INTO_CGROUP | CLONE_CLEAR_SIGHAND;
   if (!unguarded.off(Guard::kIpcNamespace)) flags |= CLONE_NEWIPC;
   if (!unguarded.off(Guard::kPidNamespace)) flags |= CLONE_NEWPID;
   if (!unguarded.off(Guard::kNetNamespace)) flags |= CLONE_NEWNET;
   return flags;
+}
+
+// Like vfork(2), which has no flags: the child runs on our stack, below this frame, until it runs
+// the agent or ends; we go on after that. The system call must be in line, since the child would
+// return from a function around it and overwrite what we are to return to.
+// Returns the child's pid, or -errno.
+[[gnu::noinline]] long clone_first_process(::clone_args& args, FirstProcess& first) {
+  long result = SYS_clone3;
+  asm volatile("syscall" : "+a"(result) : "D"(&args), "S"(sizeof args) : "rcx", "r11", "memory");
+  if (result == 0) {
+    become_first_process(first);
+    ::syscall(SYS_exit, 1);
+    __builtin_unreachable();
+  }
+  return result;
 }
 
 Reply spawn(const Loop& loop, const Received& in) {
@@ -102,7 +117,7 @@ Reply spawn(const Loop& loop, const Received& in) {
   first.tracking = in.fds[5];
   first.cgroup_count = in.request.cgroup_count;
   for (std::size_t i = 0; i < first.cgroup_count; ++i) {
-    first.cgroup_procs[i] = in.fds[kFixedFds + i];
+    first.cgroup_tasks[i] = in.fds[kFixedFds + i];
   }
   first.agent = loop.agent;
   first.shm_bytes = in.request.shm_bytes;
@@ -111,10 +126,14 @@ Reply spawn(const Loop& loop, const Received& in) {
   first.seccomp = loop.seccomp->data();
   first.seccomp_length = static_cast<unsigned short>(loop.seccomp->size());
   first.unguarded = loop.unguarded;
-  // CLONE_VFORK: we go on when the child runs the agent or has ended.
-  reply.pid =
-      ::clone(become_first_process, loop.stack + kStackBytes, clone_flags(loop.unguarded), &first);
-  if (reply.pid < 0) return fail(errno, "clone");
+  // Born in its version 2 group: moving there later would wait for an RCU grace period.
+  ::clone_args args{};
+  args.flags = clone_flags(loop.unguarded);
+  args.exit_signal = SIGCHLD;
+  args.cgroup = static_cast<std::uint64_t>(first.tracking);
+  const long pid = clone_first_process(args, first);
+  if (pid < 0) return fail(static_cast<int>(-pid), "clone3");
+  reply.pid = static_cast<pid_t>(pid);
   if (first.failed_step != nullptr) return fail(first.failed_errno, first.failed_step);
   return reply;
 }
@@ -161,10 +180,8 @@ bool hide_everything(const std::string& scratch, const Unguarded& unguarded) {
   ::setsid();
   Reply ready{0, 0, {}};
   if (!hide_everything(options.scratch, options.unguarded)) ready.error = errno != 0 ? errno : EIO;
-  char* stack = new char[kStackBytes];
-  std::memset(stack, 0, kStackBytes);
   ::send(3, &ready, sizeof ready, MSG_NOSIGNAL);
-  const Loop loop{3, kept, &options.seccomp, options.unguarded, stack};
+  const Loop loop{3, kept, &options.seccomp, options.unguarded};
   Received in;
   while (receive(loop.socket, in)) {
     const Reply reply = spawn(loop, in);
@@ -209,9 +226,9 @@ Spawner::~Spawner() {
 
 Result<pid_t> Spawner::launch(const LaunchPlan& plan) {
   Request request{plan.shm_bytes, plan.cpu_mask, plan.uid_base,
-                  static_cast<std::uint32_t>(plan.cgroup_procs.size())};
+                  static_cast<std::uint32_t>(plan.cgroup_tasks.size())};
   std::vector<int> fds{plan.root, plan.usr, plan.dev, plan.user_ns, plan.listener, plan.tracking};
-  fds.insert(fds.end(), plan.cgroup_procs.begin(), plan.cgroup_procs.end());
+  fds.insert(fds.end(), plan.cgroup_tasks.begin(), plan.cgroup_tasks.end());
   if (fds.size() > kFdsMax) return Error(Errc::kInternal, "launch: too many cgroups");
   alignas(::cmsghdr) char control[CMSG_SPACE(kFdsMax * sizeof(int))]{};
   ::iovec part{&request, sizeof request};

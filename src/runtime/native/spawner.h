@@ -29,12 +29,12 @@ struct LaunchPlan {
   int user_ns = -1;
   int listener = -1;              // Becomes descriptor 3 of the agent.
   int tracking = -1;              // Becomes descriptor 4: the agent's cgroup directory.
-  std::vector<int> cgroup_procs;  // At most kCgroupsMax.
+  std::vector<int> cgroup_tasks;  // At most kCgroupsMax.
   std::uint64_t shm_bytes = 64 << 20;
   std::uint64_t cpu_mask = 0;  // Host CPUs it may run on; 0 is all.
   uid_t uid_base = 0;          // For what is made before the user namespace is entered.
 };
-inline constexpr std::size_t kCgroupsMax = 4;
+inline constexpr std::size_t kCgroupsMax = 3;
 
 class Spawner {
  public:

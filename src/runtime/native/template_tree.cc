@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <vector>
 
 #include "os/files.h"
@@ -14,6 +15,7 @@ namespace glovebox::native {
 namespace {
 
 constexpr uid_t kUser = 1000;
+constexpr const char* kLayerEtc = "lib/glovebox/etc";  // Below /usr.
 constexpr off_t kCopiedFileBytesMax = 1 << 20;
 constexpr int kCopiedDepthMax = 6;
 
@@ -232,7 +234,20 @@ Result<void> fill_template_tree(const std::string& mount) {
   GB_TRY(link_usr(root));
   GB_TRY(cpu_lists(root));
   for (const char* name : kHostEtc) {
-    GB_TRY(copy_entry(std::string("/etc/") + name, root + "/etc/" + name, 0));
+    if (::access((std::string("/etc/") + name).c_str(), F_OK) != 0) continue;
+    const std::string path = root + "/etc/" + name;
+    const std::string target = std::string("/usr/") + kLayerEtc + "/" + name;
+    GB_TRY(os::retry("symlink", path, [&] { return ::symlink(target.c_str(), path.c_str()); }));
+  }
+  return {};
+}
+
+Result<void> fill_usr_layer(const std::string& dir) {
+  std::error_code error;
+  std::filesystem::remove_all(dir, error);
+  GB_TRY(os::make_dirs(dir + "/" + kLayerEtc + "/ssl", 0755));
+  for (const char* name : kHostEtc) {
+    GB_TRY(copy_entry(std::string("/etc/") + name, dir + "/" + kLayerEtc + "/" + name, 0));
   }
   return {};
 }
