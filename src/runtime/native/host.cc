@@ -20,6 +20,7 @@
 #include "runtime/native/cgroups.h"
 #include "runtime/native/disk.h"
 #include "runtime/native/guards.h"
+#include "runtime/native/janitor.h"
 #include "runtime/native/seccomp_policy.h"
 #include "runtime/native/spawner.h"
 #include "runtime/native/template_image.h"
@@ -252,7 +253,10 @@ class NativeHost final : public Host {
     }
     GB_TRY(cgroups.remove());
     ::unlink(socket_path(instance).c_str());
+    // The name goes now, the blocks when the janitor closes the file.
+    UniqueFd image(::open(image_path(instance).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     ::unlink(image_path(instance).c_str());
+    if (image) janitor_.take(std::move(image));
     return {};
   }
 
@@ -420,6 +424,7 @@ class NativeHost final : public Host {
   Spawner spawner_;
   TemplateImages templates_;
   std::vector<UniqueFd> user_namespaces_;
+  Janitor janitor_;
 };
 
 }  // namespace
