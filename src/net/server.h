@@ -103,9 +103,8 @@ class Server {
 
   std::size_t connections() const noexcept;
 
-  struct Impl;  // For this folder.
-
  private:
+  struct Impl;
   std::shared_ptr<Impl> impl_;
 };
 
