@@ -22,7 +22,8 @@ struct DiskPlan {
   int user_ns = -1;       // Borrowed.
   uid_t uid_base = 0;     // What id 0 of user_ns is on the host.
   std::string usr_layer;  // Lies over the host's /usr, see template_tree.h.
-  // Empty directories of the caller's private mount namespace, used for a moment.
+  // Empty directories of the caller's private mount namespace, used for a moment. Relative to the
+  // working directory: a sandbox can read them.
   std::string scratch_image;
   std::string scratch_usr;
   std::string scratch_layer;

@@ -194,6 +194,9 @@ class NativeHost final : public Host {
       GB_TRY(os::make_dirs(scratch(name), 0700));
     }
     GB_TRY(fill_usr_layer(usr_layer_).context("copy configuration for the host template"));
+    // From here on, so that the overlay's options, which a sandbox can read in its mountinfo, name
+    // no path of the host.
+    GB_TRY(os::retry("chdir", config_.state_dir, [&] { return ::chdir(scratch("").c_str()); }));
     // Its own mount namespace, so that what is mounted for a moment is seen by nobody and cannot
     // outlive it; what the host mounts later still arrives.
     GB_TRY(os::retry("unshare", "mount namespace", [] { return ::unshare(CLONE_NEWNS); }));
@@ -391,8 +394,8 @@ class NativeHost final : public Host {
     GB_TRY_ASSIGN(plan.user_ns, user_namespace(slot));
     GB_TRY_ASSIGN(const UniqueFd image, make_image(instance, image_bytes(limits)));
     GB_TRY_ASSIGN(const BoxMounts mounts,
-                  make_box_mounts({image.get(), plan.user_ns, uid_base(slot), usr_layer_,
-                                   scratch("image"), scratch("usr"), scratch("layer")}));
+                  make_box_mounts({image.get(), plan.user_ns, uid_base(slot), usr_layer_, "image",
+                                   "usr", "layer"}));
     GB_TRY_ASSIGN(const UniqueFd listener, listen_for_agent(instance));
     GB_TRY_ASSIGN(const UniqueFd tracking, cgroups.open_tracking());
     GB_TRY_ASSIGN(const std::vector<UniqueFd> tasks, cgroups.open_tasks());

@@ -86,7 +86,8 @@ class Host {
  public:
   virtual ~Host() = default;  // Ends the spawner, not the sandboxes.
 
-  // Prepares the host; fails with what is missing and how to get it.
+  // Prepares the host; fails with what is missing and how to get it. Changes the calling process's
+  // mount namespace and working directory.
   static Result<std::unique_ptr<Host>> open(HostConfig config);
 
   // Returns when the agent is about to answer on its socket (it listens already). On failure

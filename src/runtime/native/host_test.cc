@@ -119,6 +119,7 @@ TEST_F(HostTest, TheHostIsOutOfSightAndOutOfReach) {
   EXPECT_EQ(
       run(*box, "wc -c < /proc/kallsyms; echo 1 2>&1 > /proc/sys/kernel/panic | grep -c only"),
       "0\n1\n");
+  EXPECT_THAT(run(*box, "cat /proc/self/mountinfo"), Not(HasSubstr(dir_)));
   EXPECT_EQ(run(*box, "cat /proc/self/uid_map | xargs"),
             "0 " + std::to_string(0x70000000 + 3 * 65536) + " 65536\n");
 }
