@@ -31,6 +31,7 @@ class Headers {
   auto begin() const noexcept { return list_.begin(); }
   auto end() const noexcept { return list_.end(); }
   std::size_t size() const noexcept { return list_.size(); }
+  void reserve(std::size_t count) { list_.reserve(count); }
 
  private:
   std::vector<Header> list_;
@@ -43,7 +44,8 @@ struct RequestHead {
   std::optional<std::uint64_t> content_length;
   bool chunked = false;
   bool keep_alive = true;
-  bool upgrade = false;  // Asks for a protocol switch (Connection: upgrade).
+  bool upgrade = false;   // Asks for a protocol switch (Connection: upgrade).
+  bool http_1_0 = false;  // Such a client knows no chunked coding.
 
   bool has_body() const noexcept { return chunked || content_length.value_or(0) > 0; }
 };

@@ -103,8 +103,9 @@ class Server {
 
   std::size_t connections() const noexcept;
 
+  struct Impl;  // For this folder.
+
  private:
-  struct Impl;
   std::shared_ptr<Impl> impl_;
 };
 

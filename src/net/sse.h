@@ -27,10 +27,15 @@ class SseParser {
   bool failed() const noexcept { return failed_; }
 
  private:
+  void end_line(std::vector<SseEvent>& out);
+  void take_field(std::string_view name, std::string_view value);
+
   std::string line_;
   SseEvent event_;
+  std::string last_id_;  // Holds for the events after it, too.
   bool has_data_ = false;
   bool skip_lf_ = false;
+  bool first_line_ = true;  // May begin with a byte order mark.
   bool failed_ = false;
 };
 

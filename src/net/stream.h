@@ -44,8 +44,10 @@ class Stream {
   // True when the peer has closed or reset: asks the kernel, reads nothing.
   bool peer_gone() const noexcept;
 
- private:
   struct Impl;
+  Impl& impl() noexcept { return *impl_; }  // For this folder.
+
+ private:
   explicit Stream(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

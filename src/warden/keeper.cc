@@ -207,7 +207,8 @@ void Keeper::retire(const std::string& instance) {
   const auto name = names_.find(held.record.name);
   if (name != names_.end() && name->second == instance) names_.erase(name);
   std::erase(warm_, instance);
-  if (Result<void> marked = records_.mark_ending(instance); !marked) {
+  held.record.state = RecordState::kEnding;
+  if (Result<void> marked = records_.put(held.record); !marked) {
     // After a crash its process will be found dead instead.
     log_.warn("a record could not be marked", {{"instance", instance}, {"error", marked.error()}});
   }

@@ -1,9 +1,13 @@
 // What the Keeper does when nobody waits: recover, refill, erase, sweep.
 
+#include <signal.h>
+
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
 
+#include "os/process.h"
+#include "os/sys.h"
 #include "warden/keeper.h"
 
 namespace glovebox::warden {
@@ -16,17 +20,25 @@ Clock::duration back_off(int failures) {
                                    std::chrono::seconds(30));
 }
 
+// Ends exactly that process, also if its cgroup cannot be found any more (a warden that was moved
+// to another cgroup looks below that one).
+void end_process(const native::BoxIdentity& box) {
+  if (box.pid == 0) return;
+  const Result<UniqueFd> pidfd = os::pidfd_open(box.pid);
+  if (!pidfd) return;
+  // Asked after it is held: from here on the number cannot be another's.
+  const Result<std::uint64_t> start = os::process_start_time(box.pid);
+  if (start && start.value() == box.start_time) {
+    (void)os::pidfd_send_signal(pidfd.value().get(), SIGKILL);
+  }
+}
+
 }  // namespace
 
 Result<void> Keeper::recover() {
   GB_TRY_ASSIGN(RecordStore::Loaded loaded, records_.load());
   // Slots first: nothing may take one that a record names.
-  for (const auto* list : {&loaded.records, &loaded.ending}) {
-    for (const Record& r : *list) slots_.reserve(r.box.slot);
-  }
-  for (const Record& r : loaded.ending) {
-    erase_later(r.box.instance, r.box.slot, Clock::duration::zero());
-  }
+  for (const Record& r : loaded.records) slots_.reserve(r.box.slot);
   for (Record& r : loaded.records) recover_one(std::move(r));
   for (const RecordStore::Damaged& d : loaded.damaged) {
     // Its instance now has no record, so the sweep below erases it.
@@ -45,6 +57,7 @@ void Keeper::recover_one(Record record) {
   const std::uint32_t slot = record.box.slot;
   // A warm sandbox is not worth keeping: it may be of an older agent or configuration.
   if (record.state != RecordState::kRunning) {
+    end_process(record.box);
     erase_later(instance, slot, Clock::duration::zero());
     return;
   }
@@ -63,6 +76,7 @@ void Keeper::recover_one(Record record) {
   if (box.error().code() == Errc::kNotFound) {
     log_.warn("a sandbox ended while no warden ran",
               {{"sandbox", record.name}, {"instance", instance}});
+    end_process(record.box);
     erase_later(instance, slot, Clock::duration::zero());
     on_exit_({record.name, "ended while the warden was not running"});
     return;

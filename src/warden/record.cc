@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x31524247;  // "GBR1" in the file.
 constexpr std::uint16_t kVersion = 1;
+constexpr std::size_t kBodyBytes = kRecordBytes - sizeof(std::uint64_t);
 
 // FNV-1a: each step is a bijection of the state, so any change of one byte is seen. It guards
 // against torn and damaged files; who can write here is root anyway.
@@ -39,6 +40,7 @@ Result<void> check(const Record& r) {
     case RecordState::kRunning:
       if (r.name.empty()) return damaged("running without a name");
       break;
+    case RecordState::kEnding: return {};
     default: return damaged("no such state");
   }
   if (!has_process) return damaged("running without a process");
@@ -56,16 +58,17 @@ std::string encode_record(const Record& r) {
   out.number(static_cast<std::int64_t>(r.box.pid)).number(r.box.start_time);
   const native::Limits& l = r.box.limits;
   out.number(l.memory_bytes).number(l.disk_bytes).number(l.cpu_millis).number(l.pids);
-  const std::uint64_t sum = checksum(out.bytes());
-  out.number(sum);
-  return std::move(out).take();
+  std::string bytes = std::move(out).take();
+  bytes.resize(kBodyBytes, '\0');
+  wire::Writer sum;
+  sum.number(checksum(bytes));
+  return bytes.append(sum.bytes());
 }
 
 Result<Record> decode_record(std::string_view bytes) {
-  constexpr std::size_t kSumBytes = sizeof(std::uint64_t);
-  if (bytes.size() < kSumBytes || bytes.size() > kRecordBytesMax) return damaged("wrong size");
-  const std::string_view body = bytes.substr(0, bytes.size() - kSumBytes);
-  wire::Reader tail(bytes.substr(body.size()));
+  if (bytes.size() != kRecordBytes) return damaged("wrong size");
+  const std::string_view body = bytes.substr(0, kBodyBytes);
+  wire::Reader tail(bytes.substr(kBodyBytes));
   wire::Reader in(body);
   if (in.number<std::uint32_t>() != kMagic) return damaged("not a record");
   if (in.number<std::uint16_t>() != kVersion) return damaged("of another version");
@@ -82,10 +85,11 @@ Result<Record> decode_record(std::string_view bytes) {
   r.box.limits.disk_bytes = in.number<std::uint64_t>();
   r.box.limits.cpu_millis = in.number<std::uint32_t>();
   r.box.limits.pids = in.number<std::uint32_t>();
-  if (!in.done()) return damaged("wrong length");
+  if (!in.ok()) return damaged("wrong length");
   if (pid < 0 || pid > INT32_MAX) return damaged("bad process id");
   r.box.pid = static_cast<pid_t>(pid);
   GB_TRY(check(r));
+  if (encode_record(r) != bytes) return damaged("something behind its end");
   return r;
 }
 

@@ -15,6 +15,7 @@ enum class RecordState : std::uint8_t {
   kPreparing = 1,  // Its resources are being made: after a crash they are erased.
   kWarm,           // It runs and belongs to nobody yet.
   kRunning,        // It runs and belongs to `name`.
+  kEnding,         // It is being taken down: after a crash that goes on.
 };
 
 struct Record {
@@ -24,10 +25,11 @@ struct Record {
   friend bool operator==(const Record& a, const Record& b);
 };
 
-inline constexpr std::size_t kRecordBytesMax = 1024;
+// Every record has this size, so that one can be written over another.
+inline constexpr std::size_t kRecordBytes = 256;
 
-// The file's whole content: magic, version, fields, checksum. decode fails with kInvalid on
-// anything that encode would not have written.
+// The file's whole content: magic, version, fields, zeros, checksum. decode fails with kInvalid on
+// anything that encode would not have written. Names must be valid (names.h).
 std::string encode_record(const Record& record);
 Result<Record> decode_record(std::string_view bytes);
 

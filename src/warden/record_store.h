@@ -1,8 +1,13 @@
 // RecordStore: the records directory. One file a sandbox, named after its instance.
 //
-// put() replaces a file by rename, so a reader after kill -9 sees the old record or the new one,
-// never half of one. It does not fsync: after a power failure no sandbox is alive, and whatever
-// part of a sandbox is on disk then is found by Host::instances() and erased as ownerless.
+// A record is written over in place, in one write(2) within one page. That may only be because a
+// torn record does no harm: a client is told of a change after it is written, so a torn one is
+// always of a change that nobody was told of, and of a sandbox that may be erased. Replacing by
+// rename would cost more than the rest of a claim: ext4 begins to flush a file that replaces
+// another (auto_da_alloc), and the next unlink waits for the disk (2.6 ms against 0.02).
+//
+// Nothing is fsynced: after a power failure no sandbox is alive, and whatever part of one is on
+// disk then is found by Host::instances() and erased as ownerless.
 
 #pragma once
 
@@ -26,15 +31,13 @@ class RecordStore {
   };
   struct Loaded {
     std::vector<Record> records;
-    std::vector<Record> ending;  // Those of mark_ending(): to be erased, never adopted.
     std::vector<Damaged> damaged;
   };
-  // Reads everything. What cannot be read is moved to damaged-records.
+  // Reads everything. What cannot be read is moved to damaged-records; empty files, which a crash
+  // left at a record's first write, are removed.
   Result<Loaded> load();
 
   Result<void> put(const Record& record);
-  // Says on disk that the sandbox is being taken down. Needs no free space, as it only renames.
-  Result<void> mark_ending(const std::string& instance);
   // Succeeds when there is none.
   Result<void> remove(const std::string& instance);
 

@@ -27,11 +27,21 @@ TEST(Record, ComesBackAsItWas) {
   EXPECT_EQ(got.value(), running());
 }
 
+TEST(Record, HasRoomForTheLongestNames) {
+  Record r = running();
+  r.name.assign(64, 'a');
+  r.box.instance.assign(64, 'b');
+  const auto got = decode_record(encode_record(r));
+  ASSERT_TRUE(got) << got.error().text();
+  EXPECT_EQ(got.value(), r);
+}
+
 TEST(Record, EveryTruncationIsRefused) {
   const std::string whole = encode_record(running());
   for (std::size_t n = 0; n < whole.size(); ++n) {
     EXPECT_FALSE(decode_record(whole.substr(0, n))) << n;
   }
+  EXPECT_EQ(whole.size(), kRecordBytes);
   EXPECT_FALSE(decode_record(whole + std::string(1, '\0')));
   EXPECT_FALSE(decode_record(std::string(100'000, 'x')));
 }

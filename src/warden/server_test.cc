@@ -494,9 +494,14 @@ TEST_F(ServerTest, ADeadSocketIsReplacedAndALivingOneIsNot) {
 }
 
 TEST_F(ServerTest, AStateDirectoryHasOneWarden) {
-  const auto first = lock_state_dir(dir_.path());
+  auto first = lock_state_dir(dir_.path(), Clock::now());
   ASSERT_TRUE(first);
-  EXPECT_EQ(lock_state_dir(dir_.path()).error().code(), Errc::kConflict);
+  EXPECT_EQ(lock_state_dir(dir_.path(), Clock::now()).error().code(), Errc::kConflict);
+  Result<UniqueFd> second;
+  std::thread waits([&] { second = lock_state_dir(dir_.path(), after(std::chrono::seconds(10))); });
+  first->reset();
+  waits.join();
+  EXPECT_TRUE(second);
 }
 
 }  // namespace

@@ -6,23 +6,27 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "os/sys.h"
 #include "warden/record_store.h"
 
 namespace glovebox::warden {
 
-Result<UniqueFd> lock_state_dir(const std::string& state_dir) {
+Result<UniqueFd> lock_state_dir(const std::string& state_dir, Deadline deadline) {
   const std::string path = state_dir + "/lock";
   GB_TRY_ASSIGN(UniqueFd fd, os::openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600,
                                         os::Resolve::kAnywhere));
-  const auto locked =
-      os::retry("flock", path, [&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); });
-  if (locked) return fd;
-  if (locked.error().sys_errno() == EWOULDBLOCK) {
-    return Error(Errc::kConflict, "another warden uses " + state_dir);
+  for (;;) {
+    const auto locked =
+        os::retry("flock", path, [&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); });
+    if (locked) return fd;
+    if (locked.error().sys_errno() != EWOULDBLOCK) return locked.error();
+    if (Clock::now() >= deadline) {
+      return Error(Errc::kConflict, "another warden uses " + state_dir);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  return locked.error();
 }
 
 Result<void> run(const WardenConfig& config, native::Host& host, int stop_fd, log::Logger& log,

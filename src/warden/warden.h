@@ -21,8 +21,9 @@ struct WardenConfig {
   Clock::duration stop_within = std::chrono::seconds(5);
 };
 
-// Held for as long as a warden uses a state directory. kConflict when another one does.
-Result<UniqueFd> lock_state_dir(const std::string& state_dir);
+// Held for as long as a warden uses a state directory. kConflict when another one does, and has
+// not ended by the deadline: a killed one may take a moment to be gone.
+Result<UniqueFd> lock_state_dir(const std::string& state_dir, Deadline deadline);
 
 // Serves until `stop_fd` becomes readable, then returns with all clients' sandboxes running.
 // `ready` is called once, when the socket answers.

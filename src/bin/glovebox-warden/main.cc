@@ -1,1 +1,108 @@
-int main() { return 0; }
+// The one program that runs as root.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <variant>
+
+#include "base/log.h"
+#include "os/files.h"
+#include "os/sys.h"
+#include "runtime/native/host.h"
+#include "warden/options.h"
+#include "warden/service_manager.h"
+#include "warden/warden.h"
+
+namespace {
+
+using glovebox::Errc;
+using glovebox::Error;
+using glovebox::Result;
+using glovebox::UniqueFd;
+namespace log = glovebox::log;
+namespace native = glovebox::native;
+namespace os = glovebox::os;
+namespace warden = glovebox::warden;
+
+Result<void> die_with_parent() {
+  const pid_t parent = ::getppid();
+  GB_TRY(os::retry("prctl", "PR_SET_PDEATHSIG",
+                   [] { return ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); }));
+  // It may have ended before we asked.
+  if (::getppid() != parent) return Error(Errc::kUnavailable, "the parent has ended already");
+  return {};
+}
+
+// Each sandbox holds a handful of descriptors.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<UniqueFd> stop_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigaddset(&signals, SIGINT);
+  GB_TRY(os::retry("sigprocmask", "", [&] { return ::sigprocmask(SIG_BLOCK, &signals, nullptr); }));
+  GB_TRY_ASSIGN(const int fd, os::retry("signalfd", "", [&] {
+                  return ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+                }));
+  return UniqueFd(fd);
+}
+
+Result<void> serve(const warden::Options& options, log::Logger& log) {
+  if (::geteuid() != 0) {
+    return Error(Errc::kDenied, "must run as root: it makes namespaces, mounts and cgroups");
+  }
+  if (options.die_with_parent) GB_TRY(die_with_parent());
+  ::umask(0022);
+  (void)::signal(SIGPIPE, SIG_IGN);
+  raise_file_limit();
+  GB_TRY(os::make_dirs(options.warden.state_dir, 0700));
+  const std::string& socket = options.warden.server.socket_path;
+  GB_TRY(os::make_dirs(socket.substr(0, socket.rfind('/')), 0755));
+  GB_TRY_ASSIGN(
+      const UniqueFd lock,
+      warden::lock_state_dir(options.warden.state_dir, glovebox::after(std::chrono::seconds(5))));
+  GB_TRY_ASSIGN(const std::unique_ptr<native::Host> host, native::Host::open(options.host));
+  // After open(): what the host started must not inherit blocked signals.
+  GB_TRY_ASSIGN(const UniqueFd stop, stop_signals());
+  return warden::run(options.warden, *host, stop.get(), log, [&] {
+    log.info("ready", {{"socket", options.warden.server.socket_path}});
+    warden::notify_service_manager("READY=1");
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto parsed = warden::parse_options(argc, argv);
+  if (!parsed) {
+    std::fprintf(stderr, "glovebox-warden: %s (see --help)\n", parsed.error().text().c_str());
+    return 2;
+  }
+  if (const auto* text = std::get_if<warden::Text>(&*parsed)) {
+    std::fputs(text->text.c_str(), stdout);
+    return 0;
+  }
+  const warden::Options& options = std::get<warden::Options>(*parsed);
+  log::Logger log(STDERR_FILENO, options.log_level,
+                  ::isatty(STDERR_FILENO) == 1 ? log::Form::kConsole : log::Form::kJson);
+  const Result<void> served = serve(options, log);
+  if (!served) {
+    log.error("the warden ends", {{"error", served.error()}});
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,456 @@
+#include "net/connection.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/cancellation_signal.hpp>
+#include <exception>
+
+#include "async/coro.h"
+#include "net/connection_cancel.h"
+#include "net/serialize.h"
+#include "net/text.h"
+#include "net/websocket_accept.h"
+
+namespace glovebox::net {
+namespace {
+
+// An unread body is read and dropped up to here to keep the connection; beyond, closing is cheaper.
+constexpr std::uint64_t kDrainBytesMax = 256 << 10;
+constexpr std::uint64_t kLingerBytesMax = 1 << 20;
+constexpr auto kLinger = std::chrono::seconds(2);
+constexpr std::size_t kOutBytesKept = 16 << 10;
+
+}  // namespace
+
+Connection::Connection(Server::Impl& server, Stream stream, Peer peer)
+    : server_(server),
+      stream_(std::move(stream)),
+      peer_(std::move(peer)),
+      cancel_(std::make_unique<Cancel>()),
+      in_(server.loop),
+      body_(stream_.impl(), in_) {}
+
+Connection::~Connection() = default;
+
+Deadline Connection::body_deadline() const { return after(server_.limits.body_idle); }
+
+void Connection::close_if_idle() {
+  if (idle_) stream_.close();
+}
+
+void Connection::cut() {
+  if (!taken_over_) stream_.close();
+  cancel_->signal.emit(boost::asio::cancellation_type::terminal);
+}
+
+Task<void> Connection::run() {
+  for (;;) {
+    const bool got = co_await read_head();
+    if (!got) break;
+    co_await handle();
+    if (taken_over_) co_return;
+    const bool again = co_await end_exchange();
+    if (!again) break;
+  }
+  if (needs_linger_ && reply_ != Reply::kAborted) co_await linger();
+}
+
+// Reads until there is a byte. False: the client left, or was idle for too long.
+Task<bool> Connection::wait_for_bytes() {
+  Stream::Impl& wire = stream_.impl();
+  const Deadline deadline = after(server_.limits.idle);
+  idle_ = true;
+  while (in_.empty()) {
+    if (server_.closing || !wire.fd) co_return false;
+    if (wire.owes_yield()) co_await Loop::yield();
+    ssize_t n = kWouldBlock;
+    if (wire.watch.readable) {
+      const std::span<char> room = in_.prepare(server_.limits.head_bytes_max);
+      n = wire.try_read(room.data(), room.size());
+    }
+    if (n == 0 || n == kFailed) co_return false;
+    if (n > 0) {
+      in_.commit(static_cast<std::size_t>(n));
+      // RFC 9112, 2.2: an empty line before a request is to be ignored.
+      while (in_.view().substr(0, 2) == "\r\n") in_.consume(2);
+      continue;
+    }
+    wire.busy = 0;
+    in_.release_if_empty();
+    const Wake wake = co_await wire.readable(deadline);
+    if (wake != Wake::kReady) co_return false;
+  }
+  idle_ = false;
+  co_return true;
+}
+
+// Reads until the head is complete, or says what is wrong with it. A status of 0: just close.
+Task<HeadFault> Connection::fill_head() {
+  Stream::Impl& wire = stream_.impl();
+  const Deadline deadline = after(server_.limits.head_timeout);
+  for (;;) {
+    const HeadScanner::Found found = scanner_.scan(in_.view());
+    if (found == HeadScanner::Found::kBad) co_return HeadFault(400, "malformed request head");
+    const bool whole = found == HeadScanner::Found::kEnd;
+    const std::size_t size = whole ? scanner_.head_bytes() : in_.size();
+    if (size > server_.limits.head_bytes_max) co_return HeadFault(431, "request head too large");
+    if (whole) co_return HeadFault(200, "");
+    if (Clock::now() >= deadline) co_return HeadFault(408, "request head took too long");
+    if (wire.owes_yield()) co_await Loop::yield();
+    if (!wire.fd) co_return HeadFault(0, "");
+    ssize_t n = kWouldBlock;
+    if (wire.watch.readable) {
+      // One more than allowed, so that the limit itself can be reached.
+      const std::span<char> room = in_.prepare(server_.limits.head_bytes_max + 1);
+      n = wire.try_read(room.data(), room.size());
+    }
+    if (n == 0 || n == kFailed) co_return HeadFault(0, "");
+    if (n > 0) {
+      in_.commit(static_cast<std::size_t>(n));
+      continue;
+    }
+    wire.busy = 0;
+    const Wake wake = co_await wire.readable(deadline);
+    if (wake == Wake::kTimeout) co_return HeadFault(408, "request head took too long");
+    if (wake != Wake::kReady) co_return HeadFault(0, "");
+  }
+}
+
+// Reads one head. False: the connection is to be closed, and what there was to say was said.
+Task<bool> Connection::read_head() {
+  scanner_.reset();
+  reply_ = Reply::kNone;
+  keep_alive_ = true;
+  awaits_continue_ = false;
+  body_.start_none();
+  head_ = RequestHead();
+  while (in_.view().substr(0, 2) == "\r\n") in_.consume(2);
+  const bool any = co_await wait_for_bytes();
+  if (!any) co_return false;
+
+  HeadFault fault = co_await fill_head();
+  if (fault.status == 0) co_return false;
+  if (fault.status == 200) {
+    const std::string_view bytes = in_.view().substr(0, scanner_.head_bytes());
+    fault = take_head(bytes);
+    in_.consume(bytes.size());
+  }
+  if (fault.status == 200) co_return true;
+  request_id_ = make_request_id();
+  co_await refuse(fault);
+  co_return false;
+}
+
+HeadFault Connection::take_head(std::string_view bytes) {
+  std::variant<RequestHead, HeadFault> parsed = parse_request_head(bytes);
+  if (const HeadFault* fault = std::get_if<HeadFault>(&parsed)) return *fault;
+  head_ = std::move(std::get<RequestHead>(parsed));
+  keep_alive_ = head_.keep_alive;
+
+  const std::string_view id = head_.headers.get("X-Request-ID");
+  request_id_ = is_request_id(id) ? std::string(id) : make_request_id();
+
+  const std::string_view expect = head_.headers.get("Expect");
+  if (!expect.empty() && !head_.http_1_0) {
+    if (!equal_ignoring_case(expect, "100-continue")) return {417, "unknown expectation"};
+    awaits_continue_ = head_.has_body();
+  }
+  if (head_.chunked) {
+    body_.start_chunked();
+  } else {
+    body_.start_length(head_.content_length.value_or(0));
+  }
+  return {200, ""};
+}
+
+Task<void> Connection::refuse(HeadFault fault) {
+  keep_alive_ = false;
+  needs_linger_ = true;
+  Response reply;
+  reply.status = fault.status;
+  reply.headers.add("Content-Type", "application/json");
+  reply.body = error_body(error_code_for(fault.status), fault.message);
+  const Result<void> sent = co_await respond(std::move(reply));
+  if (!sent) reply_ = Reply::kAborted;
+}
+
+Task<void> Connection::handle() {
+  bool threw = false;
+  try {
+    Task<void> task = server_.handler(*this);
+    co_await std::move(task);
+  } catch (const std::exception&) {
+    // A bug of the handler's, or the cancellation of a connection that is being cut.
+    threw = true;
+  }
+  if (taken_over_ || reply_ == Reply::kFinished || reply_ == Reply::kAborted) co_return;
+  if (reply_ == Reply::kNone && stream_.impl().fd) {
+    const HeadFault fault{500, threw ? "request failed" : "no reply was made"};
+    co_await refuse(fault);
+    co_return;
+  }
+  abort();
+}
+
+// After the handler. True: the connection can take another request.
+Task<bool> Connection::end_exchange() {
+  if (reply_ != Reply::kFinished) co_return false;
+  if (!body_.done()) {
+    needs_linger_ = true;
+    const bool long_rest =
+        body_.kind() == BodyReader::Kind::kLength && body_.left() > kDrainBytesMax;
+    if (!keep_alive_ || awaits_continue_ || long_rest) co_return false;
+    std::array<char, 4096> waste;
+    std::uint64_t dropped = 0;
+    while (!body_.done()) {
+      Result<std::size_t> n = co_await body_.read(waste, after(kLinger));
+      if (!n) co_return false;
+      dropped += *n;
+      if (dropped > kDrainBytesMax) co_return false;
+    }
+    needs_linger_ = false;
+  }
+  co_return keep_alive_ && !server_.closing;
+}
+
+// RFC 9112, 9.6: closing with bytes unread would reset the connection, and the reset may overtake
+// the reply. So our half is ended first, and what still comes is dropped for a while.
+Task<void> Connection::linger() {
+  Stream::Impl& wire = stream_.impl();
+  if (!wire.fd) co_return;
+  stream_.shutdown_write();
+  const Deadline deadline = after(kLinger);
+  std::array<char, 4096> waste;
+  for (std::uint64_t dropped = 0; dropped < kLingerBytesMax;) {
+    Result<std::size_t> n = co_await stream_.read_some(waste, deadline);
+    if (!n || *n == 0 || Clock::now() >= deadline) break;
+    dropped += *n;
+  }
+}
+
+Task<Result<void>> Connection::allow_body() {
+  if (!awaits_continue_) co_return Result<void>();
+  awaits_continue_ = false;
+  // A client that did not wait, or a reply under way: no use for it any more.
+  if (!in_.empty() || reply_ != Reply::kNone) co_return Result<void>();
+  co_return co_await stream_.write_all("HTTP/1.1 100 Continue\r\n\r\n", body_deadline());
+}
+
+Task<Result<std::size_t>> Connection::read_body(std::span<char> into) {
+  if (taken_over_) co_return Error(Errc::kInternal, "read after take_over");
+  if (awaits_continue_) GB_CO_TRY(co_await allow_body());
+  co_return co_await body_.read(into, body_deadline());
+}
+
+Task<Result<std::string>> Connection::read_whole_body(std::size_t bytes_max) {
+  const std::string what = "request body over " + std::to_string(bytes_max) + " bytes";
+  if (head_.content_length.value_or(0) > bytes_max) co_return Error(Errc::kExhausted, what);
+  std::string whole;
+  if (head_.content_length) whole.reserve(static_cast<std::size_t>(*head_.content_length));
+  std::array<char, 8192> piece;
+  while (!body_.done()) {
+    GB_CO_TRY_ASSIGN(const std::size_t n, co_await read_body(piece));
+    if (n > bytes_max - whole.size()) co_return Error(Errc::kExhausted, what);
+    whole.append(piece.data(), n);
+  }
+  co_return whole;
+}
+
+void Connection::decide_framing(int status, std::optional<std::uint64_t> content_length) {
+  reply_left_ = content_length.value_or(0);
+  if (head_.method == "HEAD" || bodiless(status)) {
+    framing_ = Framing::kNone;
+  } else if (content_length) {
+    framing_ = Framing::kLength;
+  } else if (head_.http_1_0) {
+    framing_ = Framing::kToEnd;
+    keep_alive_ = false;
+  } else {
+    framing_ = Framing::kChunked;
+  }
+  // A body that nobody will read: the client is told not to reuse the connection.
+  if (!body_.done()) {
+    const bool long_rest =
+        body_.kind() == BodyReader::Kind::kLength && body_.left() > kDrainBytesMax;
+    if (awaits_continue_ || long_rest) keep_alive_ = false;
+  }
+  if (server_.closing) keep_alive_ = false;
+}
+
+void Connection::begin_head(int status, std::optional<std::uint64_t> content_length) {
+  decide_framing(status, content_length);
+  out_.clear();
+  if (out_.capacity() > kOutBytesKept) out_.shrink_to_fit();
+  append_status_line(out_, status);
+  out_.append("Date: ").append(server_.loop.http_date()).append("\r\n");
+  const bool may_have_length = status >= 200 && status != 204;
+  if (content_length && may_have_length) {
+    out_.append("Content-Length: ");
+    append_number(out_, *content_length);
+    out_.append("\r\n");
+  } else if (framing_ == Framing::kChunked) {
+    out_.append("Transfer-Encoding: chunked\r\n");
+  }
+}
+
+void Connection::end_head() {
+  if (!keep_alive_) {
+    out_.append("Connection: close\r\n");
+  } else if (head_.http_1_0) {
+    out_.append("Connection: keep-alive\r\n");
+  }
+  out_.append("X-Request-ID: ").append(request_id_).append("\r\n\r\n");
+  reply_ = Reply::kHead;
+}
+
+// False when a field would break the message.
+bool Connection::append_headers(const Headers& headers) {
+  for (const Header& header : headers) {
+    if (equal_ignoring_case(header.name, "Connection")) {
+      if (list_has(header.value, "close")) keep_alive_ = false;
+      continue;
+    }
+    // Ours to say.
+    if (equal_ignoring_case(header.name, "Content-Length") ||
+        equal_ignoring_case(header.name, "Transfer-Encoding") ||
+        equal_ignoring_case(header.name, "Date") ||
+        equal_ignoring_case(header.name, "X-Request-ID")) {
+      continue;
+    }
+    if (!append_field(out_, header.name, header.value)) return false;
+  }
+  return true;
+}
+
+// Sends the head with the first bytes of the body, all or none of which the caller has framed.
+Task<Result<void>> Connection::send_head(std::string_view first_bytes) {
+  std::array<::iovec, 2> parts;
+  parts[0] = ::iovec{out_.data(), out_.size()};
+  parts[1] = ::iovec{const_cast<char*>(first_bytes.data()), first_bytes.size()};
+  Result<void> sent =
+      co_await stream_.impl().write_parts(parts.data(), parts.size(), body_deadline());
+  reply_ = sent ? Reply::kStarted : Reply::kAborted;
+  co_return sent;
+}
+
+Task<Result<void>> Connection::respond(Response response) {
+  if (reply_ != Reply::kNone || taken_over_) {
+    co_return Error(Errc::kInternal, "respond after the reply began");
+  }
+  begin_head(response.status, response.body.size());
+  if (!append_headers(response.headers)) {
+    co_return Error(Errc::kInternal, "a reply header that would break the message");
+  }
+  end_head();
+  std::string_view body;
+  if (framing_ != Framing::kNone) body = response.body;
+  GB_CO_TRY(co_await send_head(body));
+  reply_left_ = 0;
+  reply_ = Reply::kFinished;
+  co_return Result<void>();
+}
+
+Task<Result<void>> Connection::start(int status, Headers headers,
+                                     std::optional<std::uint64_t> content_length) {
+  if (reply_ != Reply::kNone || taken_over_) {
+    co_return Error(Errc::kInternal, "start after the reply began");
+  }
+  begin_head(status, content_length);
+  if (!append_headers(headers)) {
+    co_return Error(Errc::kInternal, "a reply header that would break the message");
+  }
+  end_head();
+  const std::string_view nothing;
+  co_return co_await send_head(nothing);
+}
+
+Task<Result<void>> Connection::write(std::string_view bytes) {
+  if (reply_ == Reply::kAborted) co_return Error(Errc::kUnavailable, "write: aborted");
+  if (reply_ != Reply::kStarted) co_return Error(Errc::kInternal, "write before start");
+  if (framing_ == Framing::kNone || bytes.empty()) co_return Result<void>();
+  char space[24];
+  std::array<::iovec, 3> parts{};
+  parts[1] = ::iovec{const_cast<char*>(bytes.data()), bytes.size()};
+  if (framing_ == Framing::kChunked) {
+    const std::string_view header = chunk_header(bytes.size(), space);
+    parts[0] = ::iovec{const_cast<char*>(header.data()), header.size()};
+    parts[2] = ::iovec{const_cast<char*>("\r\n"), 2};
+  } else if (framing_ == Framing::kLength) {
+    if (bytes.size() > reply_left_) {
+      abort();
+      co_return Error(Errc::kInternal, "reply longer than its Content-Length");
+    }
+    reply_left_ -= bytes.size();
+  }
+  Result<void> sent =
+      co_await stream_.impl().write_parts(parts.data(), parts.size(), body_deadline());
+  if (!sent) reply_ = Reply::kAborted;
+  co_return sent;
+}
+
+Task<Result<void>> Connection::finish() {
+  if (reply_ == Reply::kFinished) co_return Result<void>();
+  if (reply_ != Reply::kStarted) co_return Error(Errc::kUnavailable, "finish: no reply under way");
+  if (framing_ == Framing::kLength && reply_left_ > 0) {
+    abort();
+    co_return Error(Errc::kInternal, "reply shorter than its Content-Length");
+  }
+  if (framing_ == Framing::kChunked) {
+    Result<void> sent = co_await stream_.write_all("0\r\n\r\n", body_deadline());
+    if (!sent) reply_ = Reply::kAborted;
+    if (!sent) co_return sent;
+  }
+  reply_ = Reply::kFinished;
+  co_return Result<void>();
+}
+
+void Connection::abort() {
+  if (taken_over_) return;
+  if (framing_ == Framing::kToEnd && reply_ != Reply::kNone && stream_.fd() >= 0) {
+    // Only a reset tells this end from the proper one.
+    const ::linger reset{1, 0};
+    ::setsockopt(stream_.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  }
+  reply_ = Reply::kAborted;
+  stream_.close();
+}
+
+Task<void> Connection::wait_client_gone() {
+  if (taken_over_) co_return;
+  co_await stream_.impl().watch.wait_hangup(Deadline::max());
+}
+
+Task<Result<std::unique_ptr<WebSocket>>> Connection::accept_websocket() {
+  if (reply_ != Reply::kNone || taken_over_) {
+    co_return Error(Errc::kInternal, "accept_websocket after the reply began");
+  }
+  HandshakeFault fault = check_websocket_request(head_);
+  // RFC 6455, 4.1: a client sends nothing before it has our answer.
+  if (fault.status == 0 && !in_.empty()) fault = {400, "bytes after the handshake"};
+  if (fault.status != 0) {
+    Response reply;
+    reply.status = fault.status;
+    reply.headers.add("Content-Type", "application/json");
+    if (fault.status == 426) {
+      reply.headers.add("Upgrade", "websocket");
+      reply.headers.add("Sec-WebSocket-Version", "13");
+    }
+    reply.body = error_body(error_code_for(fault.status), fault.message);
+    GB_CO_TRY(co_await respond(std::move(reply)));
+    co_return Error(Errc::kInvalid, std::string(fault.message));
+  }
+  const Deadline deadline = body_deadline();
+  Raw raw = take_over();
+  co_return co_await net::accept_websocket(std::move(raw.stream), head_, request_id_, deadline);
+}
+
+Exchange::Raw Connection::take_over() {
+  taken_over_ = true;
+  Raw raw{std::move(stream_), std::string(in_.view())};
+  in_.consume(in_.size());
+  in_.release_if_empty();
+  return raw;
+}
+
+}  // namespace glovebox::net

@@ -1,0 +1,1 @@
+#include "net/relay.h"
