@@ -59,7 +59,7 @@ json::object result_json(const std::string& sandbox, const ExecOutcome& outcome,
   out["sandbox"] = sandbox;
   out["pid"] = outcome.pid;
   out["exit_code"] = outcome.exit_code;
-  if (outcome.signal.empty()) {
+  if (outcome.signal == 0) {
     out["signal"] = nullptr;
   } else {
     out["signal"] = outcome.signal;

@@ -39,10 +39,10 @@ bool has_ended(const json::object& process) {
 
 std::string status_of(const json::object& process) {
   if (!has_ended(process)) return "running";
-  const std::string signal = text_at(process, "signal");
+  const int signal = static_cast<int>(number_at(process, "signal"));
   if (flag_at(process, "timed_out")) return "timed out";
   if (flag_at(process, "oom_killed")) return "out of memory";
-  if (!signal.empty()) return "killed (" + signal + ")";
+  if (signal > 0) return "killed (" + signal_name(signal) + ")";
   return "exited (" + std::to_string(static_cast<int>(number_at(process, "exit_code"))) + ")";
 }
 

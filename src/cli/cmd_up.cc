@@ -254,9 +254,8 @@ Result<void> Platform::announce() {
   std::string url;
   const Result<json::object> ready = parse_object(read_daemon_file(layout_.ready_file()));
   if (ready) {
-    url = text_at(*ready, "url");
-    if (url.empty() && !text_at(*ready, "listen").empty())
-      url = "http://" + text_at(*ready, "listen");
+    const std::string address = text_at(*ready, "address");
+    if (!address.empty()) url = "http://" + address;
   }
   json::object facts;
   facts["url"] = url;

@@ -194,10 +194,7 @@ Result<bool> Attachment::take_event(std::string_view text) {
     outcome_.lost_bytes += static_cast<std::uint64_t>(number_at(event, "bytes"));
   } else if (kind == "exit") {
     outcome_.exit_code = static_cast<int>(number_at(event, "exit_code"));
-    outcome_.signal = text_at(event, "signal");
-    if (outcome_.signal.empty() && number_at(event, "signal") > 0) {
-      outcome_.signal = std::to_string(static_cast<int>(number_at(event, "signal")));
-    }
+    outcome_.signal = static_cast<int>(number_at(event, "signal"));
     outcome_.timed_out = flag_at(event, "timed_out");
     outcome_.oom_killed = flag_at(event, "oom_killed");
     outcome_.duration_ms = number_at(event, "duration_ms");

@@ -37,7 +37,7 @@ Result<std::string> exec_request_json(const ExecRequest& request);
 struct ExecOutcome {
   std::int64_t pid = 0;
   int exit_code = 0;
-  std::string signal;
+  int signal = 0;  // That ended it, or 0.
   bool timed_out = false;
   bool oom_killed = false;
   double duration_ms = 0;

@@ -93,7 +93,9 @@ Task<Result<boost::json::array>> list_sandboxes(Shell& shell, std::string query)
     Result<std::string> body = co_await shell.api().call("GET", target);
     if (!body) co_return std::move(body).error();
     GB_CO_TRY_ASSIGN(const boost::json::object page, parse_object(*body));
-    for (const boost::json::value& sandbox : array_at(page, "sandboxes")) {
+    const boost::json::array& sandboxes = array_at(page, "sandboxes");
+    if (sandboxes.empty()) break;  // A page with nothing but a cursor leads nowhere.
+    for (const boost::json::value& sandbox : sandboxes) {
       if (sandbox.is_object()) all.push_back(sandbox);
     }
     cursor = text_at(page, "next_cursor");

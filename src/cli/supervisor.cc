@@ -29,6 +29,7 @@ namespace {
   (void)::signal(SIGPIPE, SIG_DFL);
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) ::dup2(null, STDIN_FILENO);
+  if (::chdir("/") != 0) ::_exit(126);
   // Standard output is for the supervisor's own answer.
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   if (spec.run_as) {

@@ -33,7 +33,7 @@ struct SupervisorConfig {
   std::chrono::milliseconds backoff_max{5000};
   int crashes_max = 8;  // In `crash_window`; one more and it gives up.
   std::chrono::seconds crash_window{60};
-  std::chrono::seconds stop_grace{15};  // From SIGTERM to SIGKILL.
+  std::chrono::milliseconds stop_grace{15000};  // From SIGTERM to SIGKILL.
 };
 
 class Supervisor {

@@ -169,6 +169,13 @@ Result<std::string> parse_signal(std::string_view text) {
   return invalid("a signal", text, "like TERM, KILL or 15");
 }
 
+std::string signal_name(int number) {
+  for (const Signal& s : kSignals) {
+    if (s.number == number) return std::string("SIG").append(s.name);
+  }
+  return "signal " + std::to_string(number);
+}
+
 std::string format_duration(double seconds) {
   if (!(seconds > 0)) return "0s";
   if (seconds < 1) return std::to_string(static_cast<int>(seconds * 1000)) + "ms";

@@ -26,6 +26,8 @@ Result<std::pair<std::string, std::string>> parse_key_value(std::string_view tex
 
 // "TERM", "SIGTERM", "sigterm", "15": the name in full, "SIGTERM", or the number as text.
 Result<std::string> parse_signal(std::string_view text);
+// "SIGKILL" for 9; "signal 42" for one without a name.
+std::string signal_name(int number);
 
 // "850ms", "12s", "4m", "3h", "2d": the largest unit, rounded down. Below zero is "0s".
 std::string format_duration(double seconds);
