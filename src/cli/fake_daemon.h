@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <boost/json/fwd.hpp>
 #include <functional>
 #include <map>
