@@ -63,7 +63,7 @@ class SandboxService {
 
  public:
   // A stream to or from a sandbox that is open. While one exists the sandbox is not idle.
-  // May outlive the service.
+  // May outlive the service, not the io_context.
   class Use {
    public:
     Use(Use&&) noexcept;

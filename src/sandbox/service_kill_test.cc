@@ -169,6 +169,8 @@ TEST(Sigkill, TheNextDaemonAdoptsAndRepairs) {
   }
   EXPECT_EQ(runtime.live.size(), after.value().size());
   EXPECT_EQ(service.snapshot().capacity_used, runtime.live.size());
+  boost::asio::co_spawn(io, service.close(time.now() + 1s), boost::asio::detached);
+  time.advance(1s);
 }
 
 }  // namespace

@@ -327,7 +327,7 @@ TEST(Idle, AUseMayOutliveTheService) {
   const Sandbox s = w.make();
   auto use = w.service->use(s.id);
   ASSERT_TRUE(use);
-  w.halt();
+  w.service.reset();
   EXPECT_EQ(use->id(), s.id);
 }
 
