@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstring>
 
 namespace glovebox::native {
@@ -35,6 +36,12 @@ bool ok(long result) { return result >= 0; }
 
 long move_mount(int from, const char* to) {
   return ::syscall(SYS_move_mount, from, "", AT_FDCWD, to, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+// CLONE_CLEAR_SIGHAND leaves what is ignored ignored, and the agent's children would inherit that.
+bool reset_signals(FirstProcess&) {
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  return true;
 }
 
 bool join_cgroups(FirstProcess& p) {
@@ -311,6 +318,7 @@ struct Step {
 };
 
 constexpr Step kBeforeRoot[] = {
+    {"reset its signals", reset_signals},
     {"join its cgroups", join_cgroups},
     {"set its CPUs", set_affinity},
     {"set its host name", name_host},

@@ -101,6 +101,7 @@ TEST_F(HostTest, ASandboxIsASmallMachineOfItsOwn) {
   EXPECT_EQ(run(*box, "echo > /dev/null && head -c 4 /dev/zero | wc -c; ls /dev | xargs"),
             "4\nfd full null ptmx pts random shm stderr stdin stdout tty urandom zero\n");
   EXPECT_EQ(run(*box, "python3 -c 'print(6*7)'"), "42\n");
+  EXPECT_EQ(run(*box, "grep SigIgn /proc/1/status"), "SigIgn:\t0000000000010000\n");
 }
 
 TEST_F(HostTest, TheHostIsOutOfSightAndOutOfReach) {
