@@ -35,7 +35,8 @@ std::string age(const json::object& sandbox, std::string_view key) {
 
 std::string time_left(const json::object& sandbox) {
   const std::string at = text_at(sandbox, "expires_at");
-  return at.empty() ? "-" : format_duration(seconds_until(at));
+  // Rounded: what was given ten minutes a moment ago has ten, not nine.
+  return at.empty() ? "-" : format_duration(seconds_until(at) + 0.5);
 }
 
 std::string labels_text(const json::object& sandbox) {

@@ -135,6 +135,8 @@ class Platform {
         supervisor_(
             shell.executor(), SupervisorConfig{},
             [this](const std::string& line) { shell_.warn(line); }, [this] { wake_.cancel(); }) {
+    // Each request is a line at level info: too much for a terminal that somebody works at.
+    if (options_.log_level.empty() && options_.config.empty()) options_.log_level = "warn";
     layout_.data_dir = absolute(options_.data_dir);
     layout_.run_dir = absolute(options_.run_dir);
     Endpoint endpoint;

@@ -1,6 +1,8 @@
 #include "cli/json.h"
 
+#include <array>
 #include <boost/json.hpp>
+#include <charconv>
 
 #include "base/text.h"
 #include "cli/display.h"
@@ -33,6 +35,12 @@ void append(std::string& out, const json::value& value) {
     out += ']';
   } else if (value.is_string()) {
     append_json_string(out, value.get_string());
+  } else if (value.is_double()) {
+    // Boost writes 1E0 for 1.
+    std::array<char, 32> text{};
+    const auto [end, error] =
+        std::to_chars(text.data(), text.data() + text.size(), value.get_double());
+    out.append(text.data(), error == std::errc() ? end : text.data());
   } else {
     out += json::serialize(value);
   }

@@ -362,7 +362,7 @@ void Grammar::add_host() {
       ->type_name("ADDR:PORT");
   up->add_option("--config", up_.config, "Configuration of the daemon (TOML)")->type_name("FILE");
   up->add_option("--pool", up_.pool, "Sandboxes kept ready")->type_name("N");
-  up->add_option("--log-level", up_.log_level, "Of both programs")
+  up->add_option("--log-level", up_.log_level, "Of both programs (default warn)")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->type_name("LEVEL");
   up->add_option("--ready-fd", up_.ready_fd, "Write a JSON line with the addresses there, once")

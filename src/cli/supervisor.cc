@@ -27,11 +27,11 @@ namespace {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   (void)::signal(SIGPIPE, SIG_DFL);
-  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) ::dup2(null, STDIN_FILENO);
+  // Standard output is for the supervisor's own answer; what they have to say they log.
+  if (null >= 0) ::dup2(null, STDOUT_FILENO);
   if (::chdir("/") != 0) ::_exit(126);
-  // Standard output is for the supervisor's own answer.
-  ::dup2(STDERR_FILENO, STDOUT_FILENO);
   if (spec.run_as) {
     if (::setgroups(0, nullptr) != 0 || ::setgid(spec.run_as->gid) != 0 ||
         ::setuid(spec.run_as->uid) != 0) {
