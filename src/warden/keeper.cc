@@ -1,6 +1,5 @@
 #include "warden/keeper.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 
@@ -21,11 +20,6 @@ bool same_but_disk(const native::Limits& a, const native::Limits& b) {
   return a.memory_bytes == b.memory_bytes && a.cpu_millis == b.cpu_millis && a.pids == b.pids;
 }
 
-bool is_dead(const native::Box& box) {
-  pollfd p{box.pidfd(), POLLIN, 0};
-  return ::poll(&p, 1, 0) != 0;
-}
-
 }  // namespace
 
 Keeper::Keeper(const KeeperConfig& config, native::Host& host, RecordStore& records, Loop& loop,
@@ -41,6 +35,7 @@ Keeper::Keeper(const KeeperConfig& config, native::Host& host, RecordStore& reco
 
 Keeper::~Keeper() {
   for (auto& [instance, held] : held_) loop_.unwatch(held.watch);
+  for (const Erasing& e : erasing_) loop_.unwatch(e.watch);
 }
 
 Result<Keeper::Held*> Keeper::find(const std::string& name) {
@@ -97,7 +92,7 @@ std::optional<CreateReply> Keeper::claim(const CreateRequest& request,
   while (!warm_.empty()) {
     const std::string instance = warm_.front();
     Held& held = held_.at(instance);
-    if (is_dead(*held.box)) {
+    if (has_ended(*held.box)) {
       on_death(instance);
       continue;
     }
@@ -212,7 +207,7 @@ void Keeper::retire(const std::string& instance) {
     // After a crash its process will be found dead instead.
     log_.warn("a record could not be marked", {{"instance", instance}, {"error", marked.error()}});
   }
-  erase_later(instance, held.record.box.slot, config_.erase_patience);
+  erase_when_dead(instance, held.record.box.slot, std::move(held.box));
   held_.erase(it);
 }
 

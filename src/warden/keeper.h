@@ -41,9 +41,15 @@ struct KeeperConfig {
   Clock::duration sweep_every = std::chrono::seconds(30);
   // An erase waits this long for a pause between requests: a create often follows a destroy.
   Clock::duration erase_patience = std::chrono::milliseconds(5);
+  // What was killed is erased when it is seen to be dead, so that the erase need not wait for it;
+  // after this long it is tried anyway.
+  Clock::duration death_patience = std::chrono::seconds(10);
   // With more to erase than this, it is done between requests too.
   std::size_t erasing_max = 32;
 };
+
+// Asks the kernel, as the loop may not have seen it yet.
+bool has_ended(const native::Box& box);
 
 class Keeper {
  public:
@@ -82,6 +88,7 @@ class Keeper {
   std::size_t warm() const noexcept { return warm_.size(); }
   std::size_t running() const noexcept { return names_.size(); }
   std::size_t erasing() const noexcept { return erasing_.size(); }
+  std::size_t dying() const noexcept;  // Those of erasing() that were killed and are not yet dead.
 
  private:
   struct Held {
@@ -95,6 +102,8 @@ class Keeper {
     std::optional<std::uint32_t> slot;  // Unknown for what was found without a record.
     Deadline not_before;
     int failures = 0;
+    std::unique_ptr<native::Box> dying;  // While its death is awaited.
+    Loop::Token watch = 0;
   };
 
   Result<Held*> find(const std::string& name);
@@ -114,6 +123,9 @@ class Keeper {
   void retire(const std::string& instance);
   void erase_later(const std::string& instance, std::optional<std::uint32_t> slot,
                    Clock::duration patience);
+  void erase_when_dead(const std::string& instance, std::uint32_t slot,
+                       std::unique_ptr<native::Box> box);
+  void on_end(const std::string& instance);
   bool erase_now(std::size_t index);
   bool erase_due(Deadline now);
 

@@ -1,6 +1,8 @@
 // What the Keeper does when nobody waits: recover, refill, erase, sweep.
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -34,6 +36,11 @@ void end_process(const native::BoxIdentity& box) {
 }
 
 }  // namespace
+
+bool has_ended(const native::Box& box) {
+  pollfd p{box.pidfd(), POLLIN, 0};
+  return ::poll(&p, 1, 0) != 0;
+}
 
 Result<void> Keeper::recover() {
   GB_TRY_ASSIGN(RecordStore::Loaded loaded, records_.load());
@@ -135,12 +142,46 @@ void Keeper::put_off_refill() { refill_at_ = after(back_off(++refill_failures_))
 
 void Keeper::erase_later(const std::string& instance, std::optional<std::uint32_t> slot,
                          Clock::duration patience) {
-  erasing_.push_back({instance, slot, after(patience)});
+  Erasing e;
+  e.instance = instance;
+  e.slot = slot;
+  e.not_before = after(patience);
+  erasing_.push_back(std::move(e));
+}
+
+void Keeper::erase_when_dead(const std::string& instance, std::uint32_t slot,
+                             std::unique_ptr<native::Box> box) {
+  if (!box || has_ended(*box)) {
+    erase_later(instance, slot, config_.erase_patience);
+    return;
+  }
+  erase_later(instance, slot, config_.death_patience);
+  Erasing& e = erasing_.back();
+  e.dying = std::move(box);
+  Result<Loop::Token> watch =
+      loop_.watch(e.dying->pidfd(), EPOLLIN, [this, instance](unsigned) { on_end(instance); });
+  if (watch) e.watch = *watch;  // Else it is found dead when its patience is over.
+}
+
+void Keeper::on_end(const std::string& instance) {
+  for (Erasing& e : erasing_) {
+    if (e.instance != instance || !e.dying) continue;
+    loop_.unwatch(std::exchange(e.watch, 0));
+    e.dying.reset();
+    e.not_before = after(config_.erase_patience);
+  }
+}
+
+std::size_t Keeper::dying() const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      erasing_.begin(), erasing_.end(), [](const Erasing& e) { return e.dying != nullptr; }));
 }
 
 bool Keeper::erase_now(std::size_t index) {
   Erasing e = std::move(erasing_[index]);
   erasing_.erase(erasing_.begin() + static_cast<std::ptrdiff_t>(index));
+  loop_.unwatch(std::exchange(e.watch, 0));
+  e.dying.reset();
   Result<void> done = host_.erase(e.instance);
   if (done) done = records_.remove(e.instance);
   if (!done) {

@@ -27,12 +27,16 @@ struct Life {
         keeper(config, host, records, loop, log,
                [this](ExitedEvent e) { exits.push_back(std::move(e)); }) {}
 
-  // Until nothing is due at once.
+  // Until what was killed is dead and nothing is due at once.
   void settle() {
-    while (keeper.step()) {
+    for (;;) {
+      while (keeper.step()) {
+      }
+      if (keeper.dying() == 0) return;
+      see_deaths(after(std::chrono::seconds(5)));
     }
   }
-  void see_deaths() { ASSERT_TRUE(loop.turn(Clock::now())); }
+  void see_deaths(Deadline until = Clock::now()) { ASSERT_TRUE(loop.turn(until)); }
 
   FakeHost host;
   RecordStore records;
@@ -513,6 +517,32 @@ TEST_F(KeeperTest, ShuttingDownErasesWarmOnesAndLeavesTheRest) {
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
+TEST_F(KeeperTest, WhatIsNotDeadIsNotErasedYet) {
+  ASSERT_TRUE(keeper().create(request("a")));
+  ASSERT_TRUE(keeper().create(request("b")));
+  const std::string instance = instance_of("a");
+  const pid_t pid = world_.sandboxes.at(instance).identity.pid;
+  // Its end cannot be seen while the loop does not turn.
+  ASSERT_TRUE(keeper().destroy("a"));
+  EXPECT_EQ(keeper().dying(), 1U);
+  while (keeper().step()) {
+  }
+  EXPECT_EQ(world_.count("erase"), 0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+  life_->settle();
+  EXPECT_EQ(world_.count("erase"), 1);
+}
+
+TEST_F(KeeperTest, WhatDoesNotDieIsErasedAnywayInTheEnd) {
+  config_.death_patience = Clock::duration::zero();
+  start();
+  ASSERT_TRUE(keeper().create(request("a")));
+  ASSERT_TRUE(keeper().destroy("a"));
+  EXPECT_TRUE(keeper().step());
+  EXPECT_EQ(world_.count("erase"), 1);
+}
+
 TEST_F(KeeperTest, PatienceIsForErasesOnly) {
   config_.erase_patience = std::chrono::hours(1);
   start();
@@ -530,6 +560,7 @@ TEST_F(KeeperTest, ALongListToEraseIsNotPutOff) {
     ASSERT_TRUE(keeper().create(request(name)));
     ASSERT_TRUE(keeper().destroy(name));
   }
+  while (keeper().dying() > 0) life_->see_deaths(after(std::chrono::seconds(5)));
   EXPECT_TRUE(keeper().behind());
   EXPECT_TRUE(keeper().step());
   EXPECT_FALSE(keeper().behind());

@@ -16,92 +16,11 @@
 #include "os/files.h"
 #include "testing/temp_dir.h"
 #include "warden/fake_host.h"
+#include "warden/test_peer.h"
 #include "warden/warden.h"
 
 namespace glovebox::warden {
 namespace {
-
-// A client that blocks, for at most a few seconds.
-class Peer {
- public:
-  explicit Peer(const std::string& path)
-      : fd_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    connected_ = ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    const timeval limit{5, 0};
-    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  bool connected() const { return connected_; }
-  int fd() const { return fd_.get(); }
-
-  bool send(std::string_view bytes) {
-    return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(bytes.size());
-  }
-  // Empty when the warden closed the connection.
-  std::optional<Message> receive() {
-    std::string buffer(kMessageBytesMax, '\0');
-    iovec iov{buffer.data(), buffer.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kSocketsMax)];
-    msghdr header{};
-    header.msg_iov = &iov;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
-    const ssize_t n = ::recvmsg(fd_.get(), &header, MSG_CMSG_CLOEXEC);
-    if (n <= 0) return std::nullopt;
-    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
-      const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (std::size_t i = 0; i < count; ++i) {
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-        fds.emplace_back(fd);
-      }
-    }
-    buffer.resize(static_cast<std::size_t>(n));
-    auto message = decode_message(buffer);
-    EXPECT_TRUE(message);
-    return *std::move(message);
-  }
-  bool closed() { return !receive(); }
-
-  std::optional<Message> ask(Op op, std::string_view payload) {
-    if (!send(encode({++id_, op, 0}, payload))) return std::nullopt;
-    std::optional<Message> reply = receive();
-    if (reply) EXPECT_EQ(reply->header.id, id_);
-    return reply;
-  }
-  template <class T>
-  std::optional<Message> ask(Op op, const T& request) {
-    return ask(op, std::string_view(encode_payload(request)));
-  }
-  bool hello() {
-    const auto reply = ask(Op::kHello, HelloRequest{});
-    return reply && reply->header.status == 0;
-  }
-  // The status of the reply as an error, or nothing.
-  template <class T>
-  std::optional<Errc> error_of(Op op, const T& request) {
-    const auto reply = ask(op, request);
-    if (!reply) return Errc::kUnavailable;
-    if (reply->header.status == 0) return std::nullopt;
-    return decode_error(*reply).code();
-  }
-
-  std::vector<UniqueFd> fds;
-
- private:
-  UniqueFd fd_;
-  bool connected_ = false;
-  std::uint32_t id_ = 0;
-};
-
-CreateRequest request(const std::string& name) {
-  const native::Limits l;
-  return {name, "host", l.memory_bytes, l.disk_bytes, l.cpu_millis, l.pids};
-}
 
 class ServerTest : public ::testing::Test {
  protected:
@@ -140,13 +59,13 @@ class ServerTest : public ::testing::Test {
     ASSERT_EQ(::read(stop_.get(), &value, sizeof value), 8);
     EXPECT_TRUE(ended_) << ended_.error().text();
   }
-  Peer peer() {
-    Peer p(config_.server.socket_path);
+  TestPeer peer() {
+    TestPeer p(config_.server.socket_path);
     EXPECT_TRUE(p.connected());
     return p;
   }
-  Peer greeted() {
-    Peer p = peer();
+  TestPeer greeted() {
+    TestPeer p = peer();
     EXPECT_TRUE(p.hello());
     return p;
   }
@@ -163,7 +82,7 @@ class ServerTest : public ::testing::Test {
 
 TEST_F(ServerTest, HelloTellsVersionAndDirectory) {
   start();
-  Peer p = peer();
+  TestPeer p = peer();
   const auto reply = p.ask(Op::kHello, HelloRequest{});
   ASSERT_TRUE(reply);
   const auto hello = decode_payload<HelloReply>(reply->payload);
@@ -174,12 +93,12 @@ TEST_F(ServerTest, HelloTellsVersionAndDirectory) {
 
 TEST_F(ServerTest, ASandboxLivesItsLife) {
   start();
-  Peer p = greeted();
-  const auto made = p.ask(Op::kCreate, request("a"));
+  TestPeer p = greeted();
+  const auto made = p.ask(Op::kCreate, host_request("a"));
   ASSERT_TRUE(made);
   ASSERT_EQ(made->header.status, 0) << decode_error(*made).text();
   EXPECT_TRUE(decode_payload<CreateReply>(made->payload)->agent_socket.starts_with("/fake/"));
-  EXPECT_EQ(p.error_of(Op::kCreate, request("a")), Errc::kConflict);
+  EXPECT_EQ(p.error_of(Op::kCreate, host_request("a")), Errc::kConflict);
   EXPECT_FALSE(p.error_of(Op::kFreeze, NameRequest{"a"}));
   const auto listed = p.ask(Op::kList, ListRequest{});
   const auto list = decode_payload<ListReply>(listed->payload);
@@ -195,8 +114,8 @@ TEST_F(ServerTest, ASandboxLivesItsLife) {
 
 TEST_F(ServerTest, SocketsComeAsDescriptors) {
   start();
-  Peer p = greeted();
-  ASSERT_FALSE(p.error_of(Op::kCreate, request("a")));
+  TestPeer p = greeted();
+  ASSERT_FALSE(p.error_of(Op::kCreate, host_request("a")));
   ASSERT_FALSE(p.error_of(Op::kSockets, SocketsRequest{"a", 16, 0}));
   ASSERT_EQ(p.fds.size(), 16U);
   int type = 0;
@@ -215,12 +134,12 @@ class RudePeerTest : public ServerTest, public ::testing::WithParamInterface<Rud
 
 TEST_P(RudePeerTest, IsDisconnectedAndOthersAreServed) {
   start();
-  Peer good = greeted();
-  Peer rude = peer();
+  TestPeer good = greeted();
+  TestPeer rude = peer();
   (void)rude.send(GetParam().first);
   while (!rude.closed()) {  // An error reply may come first.
   }
-  EXPECT_FALSE(good.error_of(Op::kCreate, request("a")));
+  EXPECT_FALSE(good.error_of(Op::kCreate, host_request("a")));
 }
 
 const Rude kRude[] = {
@@ -244,7 +163,7 @@ TEST_F(ServerTest, AfterHelloOnlyWhatIsNoMessageDisconnects) {
     std::string bytes;
     bool answered;
   };
-  const std::string create = encode({9, Op::kCreate, 0}, encode_payload(request("a")));
+  const std::string create = encode({9, Op::kCreate, 0}, encode_payload(host_request("a")));
   const Case cases[] = {
       {"half a request", create.substr(0, create.size() - 3), true},
       {"a request with more", create + "x", true},
@@ -257,7 +176,7 @@ TEST_F(ServerTest, AfterHelloOnlyWhatIsNoMessageDisconnects) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
-    Peer p = greeted();
+    TestPeer p = greeted();
     ASSERT_TRUE(p.send(c.bytes));
     const auto reply = p.receive();
     ASSERT_EQ(reply.has_value(), c.answered);
@@ -271,7 +190,7 @@ TEST_F(ServerTest, AfterHelloOnlyWhatIsNoMessageDisconnects) {
 
 TEST_F(ServerTest, DescriptorsSentToItAreNotKept) {
   start();
-  Peer p = greeted();
+  TestPeer p = greeted();
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   UniqueFd reader(ends[0]);
@@ -302,8 +221,8 @@ TEST_F(ServerTest, DescriptorsSentToItAreNotKept) {
 TEST_F(ServerTest, WhoSaysNothingIsDisconnected) {
   config_.server.hello_within = std::chrono::milliseconds(20);
   start();
-  Peer silent = peer();
-  Peer good = greeted();
+  TestPeer silent = peer();
+  TestPeer good = greeted();
   EXPECT_TRUE(silent.closed());
   EXPECT_FALSE(good.error_of(Op::kList, ListRequest{}));
 }
@@ -311,9 +230,9 @@ TEST_F(ServerTest, WhoSaysNothingIsDisconnected) {
 TEST_F(ServerTest, ConnectionsAreBounded) {
   config_.server.connections_max = 3;
   start();
-  std::vector<Peer> peers;
+  std::vector<TestPeer> peers;
   for (int i = 0; i < 3; ++i) peers.push_back(greeted());
-  Peer last = peer();
+  TestPeer last = peer();
   EXPECT_TRUE(last.closed());
   peers.pop_back();
   // The place is free once the warden has seen the end of it, which it sees before it answers
@@ -338,7 +257,7 @@ TEST_F(ServerTest, StrangersAreTurnedAwayEvenIfTheyCanConnect) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setresgid(54321, 54321, 54321) != 0 || ::setresuid(54321, 54321, 54321) != 0) ::_exit(9);
-    Peer stranger(config_.server.socket_path);
+    TestPeer stranger(config_.server.socket_path);
     if (!stranger.connected()) ::_exit(8);
     (void)stranger.send(encode({1, Op::kHello, 0}, encode_payload(HelloRequest{})));
     ::_exit(stranger.closed() ? 0 : 7);
@@ -352,9 +271,9 @@ TEST_F(ServerTest, StrangersAreTurnedAwayEvenIfTheyCanConnect) {
 TEST_F(ServerTest, SubscribersAreToldOfDeaths) {
   config_.keeper.pool_size = 0;
   start();
-  Peer p = greeted();
-  Peer deaf = greeted();
-  ASSERT_FALSE(p.error_of(Op::kCreate, request("a")));
+  TestPeer p = greeted();
+  TestPeer deaf = greeted();
+  ASSERT_FALSE(p.error_of(Op::kCreate, host_request("a")));
   const auto subscribed = p.ask(Op::kSubscribe, std::string_view());
   ASSERT_TRUE(subscribed);
   // Nothing is created or erased meanwhile: the other thread leaves the map alone.
@@ -371,8 +290,8 @@ TEST_F(ServerTest, SubscribersAreToldOfDeaths) {
 TEST_F(ServerTest, DeathsThatNobodyHeardAreKeptForTheNextSubscriber) {
   config_.keeper.pool_size = 0;
   start();
-  Peer p = greeted();
-  ASSERT_FALSE(p.error_of(Op::kCreate, request("a")));
+  TestPeer p = greeted();
+  ASSERT_FALSE(p.error_of(Op::kCreate, host_request("a")));
   world_.kill(world_.sandboxes.begin()->first);
   while (p.error_of(Op::kUsage, NameRequest{"a"}) != Errc::kNotFound) {
   }
@@ -381,7 +300,7 @@ TEST_F(ServerTest, DeathsThatNobodyHeardAreKeptForTheNextSubscriber) {
   ASSERT_TRUE(event);
   EXPECT_EQ(decode_payload<ExitedEvent>(event->payload)->name, "a");
   // Once only.
-  Peer later = greeted();
+  TestPeer later = greeted();
   ASSERT_TRUE(later.ask(Op::kSubscribe, std::string_view()));
   EXPECT_FALSE(later.error_of(Op::kList, ListRequest{}));
 }
@@ -389,11 +308,11 @@ TEST_F(ServerTest, DeathsThatNobodyHeardAreKeptForTheNextSubscriber) {
 TEST_F(ServerTest, ARestartTellsWhatDiedMeanwhile) {
   config_.keeper.pool_size = 0;
   start();
-  ASSERT_FALSE(greeted().error_of(Op::kCreate, request("a")));
+  ASSERT_FALSE(greeted().error_of(Op::kCreate, host_request("a")));
   stop();
   world_.kill(world_.sandboxes.begin()->first);
   start();
-  Peer p = greeted();
+  TestPeer p = greeted();
   ASSERT_TRUE(p.ask(Op::kSubscribe, std::string_view()));
   const auto event = p.receive();
   ASSERT_TRUE(event);
@@ -404,8 +323,8 @@ TEST_F(ServerTest, ARestartTellsWhatDiedMeanwhile) {
 // the warden served others meanwhile.
 TEST_F(ServerTest, AClientThatDoesNotReadWaitsAlone) {
   start();
-  Peer slow = greeted();
-  Peer good = greeted();
+  TestPeer slow = greeted();
+  TestPeer good = greeted();
   int sent = 0;
   for (; sent < 100'000; ++sent) {
     const std::string bytes =
@@ -417,7 +336,7 @@ TEST_F(ServerTest, AClientThatDoesNotReadWaitsAlone) {
     }
   }
   ASSERT_LT(sent, 100'000);
-  EXPECT_FALSE(good.error_of(Op::kCreate, request("a")));
+  EXPECT_FALSE(good.error_of(Op::kCreate, host_request("a")));
   for (int i = 0; i < sent; ++i) {
     const auto reply = slow.receive();
     ASSERT_TRUE(reply) << i;
@@ -468,12 +387,12 @@ TEST(Connection, WhatWasQueuedKeepsItsOrderAndDescriptors) {
 
 TEST_F(ServerTest, StoppingLeavesSandboxesAndNoSocket) {
   start();
-  ASSERT_FALSE(greeted().error_of(Op::kCreate, request("a")));
+  ASSERT_FALSE(greeted().error_of(Op::kCreate, host_request("a")));
   stop();
   EXPECT_EQ(world_.sandboxes.size(), 1U);
   EXPECT_NE(::access(config_.server.socket_path.c_str(), F_OK), 0);
   start();
-  Peer p = greeted();
+  TestPeer p = greeted();
   EXPECT_FALSE(p.error_of(Op::kUsage, NameRequest{"a"}));
 }
 
