@@ -420,14 +420,18 @@ TEST(Relay, EndsTheUpstreamWhenTheClientLeavesBeforeTheReply) {
 }
 
 TEST(Relay, EndsTheUpstreamWhenTheUploadIsCut) {
-  Script upstream([](RawListener& listener) {
+  std::promise<void> begun;
+  Script upstream([&](RawListener& listener) {
     RawClient peer = listener.accept();
     peer.read_until("\r\n\r\n");
-    EXPECT_EQ(peer.read_all(), "abc");
+    EXPECT_EQ(peer.read_exactly(3), "abc");
+    begun.set_value();
+    EXPECT_EQ(peer.read_all(), "");
   });
   Gateway gateway(upstream.port());
   RawClient client(gateway.port());
   client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nabc");
+  begun.get_future().wait();
   client.reset_connection();
   upstream.wait();
 }
