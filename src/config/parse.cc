@@ -44,7 +44,7 @@ std::optional<Value> to_value(const toml::node& node) {
 }
 
 // A key's text may hold anything, so it is quoted as JSON is.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out;
   append_json_string(out, text.substr(0, 100));
   return out;
@@ -64,7 +64,7 @@ class Walk {
       } else if (const auto* inner = node.as_table(); inner != nullptr && is_table(name)) {
         this->table(*inner, name + ".");
       } else if (is_table(name)) {
-        faults.push_back({at, quoted(name) + " must be a table"});
+        faults.push_back({at, in_quotes(name) + " must be a table"});
       } else {
         unknown(name, at);
       }
@@ -93,7 +93,7 @@ class Walk {
   }
 
   void unknown(const std::string& name, toml::source_position at) {
-    std::string text = "unknown key " + quoted(name);
+    std::string text = "unknown key " + in_quotes(name);
     if (const std::string_view near = nearest_key(name); !near.empty()) {
       text.append("; did you mean ").append(near).append("?");
     }
@@ -197,7 +197,7 @@ Result<Config> load(const std::string& path) {
 Result<void> set(Config& config, std::string_view name, std::string_view value) {
   const Key* key = find_key(name);
   if (key == nullptr) {
-    return Error(Errc::kInvalid, "unknown key " + quoted(name));
+    return Error(Errc::kInvalid, "unknown key " + in_quotes(name));
   }
   if (std::holds_alternative<TextAt>(key->at)) {
     return assign(config, *key, Value(std::string(value))).context(name);
