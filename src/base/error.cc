@@ -27,8 +27,12 @@ Errc code_for(int err) {
     case ENFILE:
     case ENOMEM: return Errc::kExhausted;
     case EAGAIN:
+    case ECONNABORTED:
     case ECONNREFUSED:
-    case ECONNRESET: return Errc::kUnavailable;
+    case ECONNRESET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EPIPE: return Errc::kUnavailable;
     case ETIMEDOUT: return Errc::kTimeout;
     default: return Errc::kInternal;
   }

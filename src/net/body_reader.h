@@ -50,6 +50,8 @@ class BodyReader {
     const char* data = nullptr;
   };
   Piece try_piece();
+  // From what was read already. Leaves earlier pieces valid.
+  Piece buffered_piece() { return piece_from_buffer(SIZE_MAX); }
 
   // At least one byte, or 0 at the end of the body.
   Task<Result<std::size_t>> read(std::span<char> into, Deadline deadline);

@@ -185,7 +185,7 @@ Task<void> Connection::handle() {
     threw = true;
   }
   if (taken_over_ || reply_ == Reply::kFinished || reply_ == Reply::kAborted) co_return;
-  if (reply_ == Reply::kNone && stream_.impl().fd) {
+  if (!started() && stream_.impl().fd) {
     const HeadFault fault{500, threw ? "request failed" : "no reply was made"};
     co_await refuse(fault);
     co_return;
@@ -233,7 +233,7 @@ Task<Result<void>> Connection::allow_body() {
   if (!awaits_continue_) co_return Result<void>();
   awaits_continue_ = false;
   // A client that did not wait, or a reply under way: no use for it any more.
-  if (!in_.empty() || reply_ != Reply::kNone) co_return Result<void>();
+  if (!in_.empty() || started()) co_return Result<void>();
   co_return co_await stream_.write_all("HTTP/1.1 100 Continue\r\n\r\n", body_deadline());
 }
 
@@ -323,19 +323,53 @@ bool Connection::append_headers(const Headers& headers) {
   return true;
 }
 
-// Sends the head with the first bytes of the body, all or none of which the caller has framed.
-Task<Result<void>> Connection::send_head(std::string_view first_bytes) {
-  std::array<::iovec, 2> parts;
-  parts[0] = ::iovec{out_.data(), out_.size()};
-  parts[1] = ::iovec{const_cast<char*>(first_bytes.data()), first_bytes.size()};
-  Result<void> sent =
-      co_await stream_.impl().write_parts(parts.data(), parts.size(), body_deadline());
-  reply_ = sent ? Reply::kStarted : Reply::kAborted;
+void Connection::end_upgrade_head(std::string_view protocol) {
+  out_.append("Connection: Upgrade\r\nUpgrade: ").append(protocol).append("\r\n\r\n");
+  reply_ = Reply::kHead;
+}
+
+// A reply that is longer or shorter than it said must not look whole.
+Result<void> Connection::check_length(std::size_t bytes, bool last) {
+  if (framing_ != Framing::kLength) return {};
+  if (bytes > reply_left_) {
+    abort();
+    return Error(Errc::kInternal, "reply longer than its Content-Length");
+  }
+  reply_left_ -= bytes;
+  if (!last || reply_left_ == 0) return {};
+  abort();
+  return Error(Errc::kInternal, "reply shorter than its Content-Length");
+}
+
+Task<Result<void>> Connection::write_pieces(std::span<const std::string_view> pieces, bool last,
+                                            Deadline deadline) {
+  if (reply_ == Reply::kAborted) co_return Error(Errc::kUnavailable, "write: aborted");
+  if (reply_ != Reply::kHead && reply_ != Reply::kStarted) {
+    co_return Error(Errc::kInternal, "write outside of a reply");
+  }
+  std::array<::iovec, kPiecesMax + 4> parts;
+  std::size_t count = 0;
+  const auto add = [&](std::string_view bytes) {
+    parts[count++] = ::iovec{const_cast<char*>(bytes.data()), bytes.size()};
+  };
+  std::size_t size = 0;
+  for (const std::string_view piece : pieces) size += piece.size();
+  GB_CO_TRY(check_length(size, last));
+  char space[24];
+  if (reply_ == Reply::kHead) add(out_);
+  if (framing_ == Framing::kChunked && size > 0) add(chunk_header(size, space));
+  if (framing_ != Framing::kNone) {
+    for (const std::string_view piece : pieces) add(piece);
+  }
+  if (framing_ == Framing::kChunked && size > 0) add("\r\n");
+  if (framing_ == Framing::kChunked && last) add("0\r\n\r\n");
+  Result<void> sent = co_await stream_.impl().write_parts(parts.data(), count, deadline);
+  reply_ = !sent ? Reply::kAborted : last ? Reply::kFinished : Reply::kStarted;
   co_return sent;
 }
 
 Task<Result<void>> Connection::respond(Response response) {
-  if (reply_ != Reply::kNone || taken_over_) {
+  if (started() || taken_over_) {
     co_return Error(Errc::kInternal, "respond after the reply began");
   }
   begin_head(response.status, response.body.size());
@@ -343,17 +377,13 @@ Task<Result<void>> Connection::respond(Response response) {
     co_return Error(Errc::kInternal, "a reply header that would break the message");
   }
   end_head();
-  std::string_view body;
-  if (framing_ != Framing::kNone) body = response.body;
-  GB_CO_TRY(co_await send_head(body));
-  reply_left_ = 0;
-  reply_ = Reply::kFinished;
-  co_return Result<void>();
+  const std::string_view body = response.body;
+  co_return co_await write_pieces(std::span(&body, 1), true, body_deadline());
 }
 
 Task<Result<void>> Connection::start(int status, Headers headers,
                                      std::optional<std::uint64_t> content_length) {
-  if (reply_ != Reply::kNone || taken_over_) {
+  if (started() || taken_over_) {
     co_return Error(Errc::kInternal, "start after the reply began");
   }
   begin_head(status, content_length);
@@ -361,53 +391,24 @@ Task<Result<void>> Connection::start(int status, Headers headers,
     co_return Error(Errc::kInternal, "a reply header that would break the message");
   }
   end_head();
-  const std::string_view nothing;
-  co_return co_await send_head(nothing);
+  const std::span<const std::string_view> nothing;
+  co_return co_await write_pieces(nothing, false, body_deadline());
 }
 
 Task<Result<void>> Connection::write(std::string_view bytes) {
-  if (reply_ == Reply::kAborted) co_return Error(Errc::kUnavailable, "write: aborted");
-  if (reply_ != Reply::kStarted) co_return Error(Errc::kInternal, "write before start");
-  if (framing_ == Framing::kNone || bytes.empty()) co_return Result<void>();
-  char space[24];
-  std::array<::iovec, 3> parts{};
-  parts[1] = ::iovec{const_cast<char*>(bytes.data()), bytes.size()};
-  if (framing_ == Framing::kChunked) {
-    const std::string_view header = chunk_header(bytes.size(), space);
-    parts[0] = ::iovec{const_cast<char*>(header.data()), header.size()};
-    parts[2] = ::iovec{const_cast<char*>("\r\n"), 2};
-  } else if (framing_ == Framing::kLength) {
-    if (bytes.size() > reply_left_) {
-      abort();
-      co_return Error(Errc::kInternal, "reply longer than its Content-Length");
-    }
-    reply_left_ -= bytes.size();
-  }
-  Result<void> sent =
-      co_await stream_.impl().write_parts(parts.data(), parts.size(), body_deadline());
-  if (!sent) reply_ = Reply::kAborted;
-  co_return sent;
+  if (bytes.empty() && reply_ == Reply::kStarted) co_return Result<void>();
+  co_return co_await write_pieces(std::span(&bytes, 1), false, body_deadline());
 }
 
 Task<Result<void>> Connection::finish() {
   if (reply_ == Reply::kFinished) co_return Result<void>();
-  if (reply_ != Reply::kStarted) co_return Error(Errc::kUnavailable, "finish: no reply under way");
-  if (framing_ == Framing::kLength && reply_left_ > 0) {
-    abort();
-    co_return Error(Errc::kInternal, "reply shorter than its Content-Length");
-  }
-  if (framing_ == Framing::kChunked) {
-    Result<void> sent = co_await stream_.write_all("0\r\n\r\n", body_deadline());
-    if (!sent) reply_ = Reply::kAborted;
-    if (!sent) co_return sent;
-  }
-  reply_ = Reply::kFinished;
-  co_return Result<void>();
+  const std::span<const std::string_view> nothing;
+  co_return co_await write_pieces(nothing, true, body_deadline());
 }
 
 void Connection::abort() {
   if (taken_over_) return;
-  if (framing_ == Framing::kToEnd && reply_ != Reply::kNone && stream_.fd() >= 0) {
+  if (framing_ == Framing::kToEnd && started() && stream_.fd() >= 0) {
     // Only a reset tells this end from the proper one.
     const ::linger reset{1, 0};
     ::setsockopt(stream_.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
@@ -422,7 +423,7 @@ Task<void> Connection::wait_client_gone() {
 }
 
 Task<Result<std::unique_ptr<WebSocket>>> Connection::accept_websocket() {
-  if (reply_ != Reply::kNone || taken_over_) {
+  if (started() || taken_over_) {
     co_return Error(Errc::kInternal, "accept_websocket after the reply began");
   }
   HandshakeFault fault = check_websocket_request(head_);

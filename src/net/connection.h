@@ -37,7 +37,7 @@ class Connection final : public Exchange, public Link {
                            std::optional<std::uint64_t> content_length) override;
   Task<Result<void>> write(std::string_view bytes) override;
   Task<Result<void>> finish() override;
-  bool started() const override { return reply_ != Reply::kNone; }
+  bool started() const override { return reply_ != Reply::kNone && reply_ != Reply::kHead; }
   void abort() override;
   bool client_gone() const override { return taken_over_ || stream_.peer_gone(); }
   Task<void> wait_client_gone() override;
@@ -50,17 +50,21 @@ class Connection final : public Exchange, public Link {
   InBuffer& input() noexcept { return in_; }
   // Sends 100 Continue if the client waits for it.
   Task<Result<void>> allow_body();
-  // start() in three steps: begins a head in `out`, to which the caller may append fields, ends
-  // it, and then sends it together with the first bytes of the body.
+  // start() in steps: begins a head in out(), to which the caller may append fields, and ends it.
+  // The first write_pieces() sends it together with the first bytes of the body.
   void begin_head(int status, std::optional<std::uint64_t> content_length);
   std::string& out() noexcept { return out_; }
   void end_head();
-  Task<Result<void>> send_head(std::string_view first_bytes);
-  std::uint64_t reply_left() const noexcept { return reply_left_; }
-  bool reply_wants_body() const noexcept { return framing_ != Framing::kNone; }
+  void end_upgrade_head(std::string_view protocol);
+  // One write of several pieces, as one chunk where the reply is chunked. `last` finishes the
+  // reply in the same write.
+  static constexpr std::size_t kPiecesMax = 16;
+  Task<Result<void>> write_pieces(std::span<const std::string_view> pieces, bool last,
+                                  Deadline deadline);
+  bool taken_over() const noexcept { return taken_over_; }
+  bool head_waits() const noexcept { return reply_ == Reply::kHead; }
   // The bytes of a reply with a length went another way than through write().
   void wrote(std::uint64_t bytes) noexcept { reply_left_ -= bytes; }
-  void close_after_reply() noexcept { keep_alive_ = false; }
 
  private:
   enum class Reply { kNone, kHead, kStarted, kFinished, kAborted };
@@ -77,6 +81,7 @@ class Connection final : public Exchange, public Link {
   void decide_framing(int status, std::optional<std::uint64_t> content_length);
   bool append_headers(const Headers& headers);
   Deadline body_deadline() const;
+  Result<void> check_length(std::size_t bytes, bool last);
 
   Server::Impl& server_;
   Stream stream_;

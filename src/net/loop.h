@@ -141,6 +141,7 @@ class Watch {
   Task<Wake> wait_readable(Deadline deadline) { return reader_.wait(deadline); }
   Task<Wake> wait_writable(Deadline deadline);
   Task<Wake> wait_hangup(Deadline deadline);
+  void interrupt_reader() { reader_.post(Wake::kCancelled); }
 
   // Called once from the event loop at `hung_up` (or `broken`, if `only_broken`); not a coroutine.
   struct Alarm {
