@@ -42,6 +42,9 @@ struct FakeWorld {
   std::optional<Error> erase_error;
   std::optional<Error> set_limits_error;
   bool dies_at_once = false;
+  // What a sandbox's pidfd is instead, when set: no signal gets through it, and the test says when
+  // it is readable.
+  UniqueFd pidfd;
 
   // A sandbox's process reads from the pipe and so ends with the test, however that ends.
   UniqueFd leash_out;
@@ -87,7 +90,7 @@ class FakeBox final : public native::Box {
       : world_(world), identity_(std::move(identity)), pidfd_(std::move(pidfd)) {}
 
   const native::BoxIdentity& identity() const override { return identity_; }
-  int pidfd() const override { return pidfd_.get(); }
+  int pidfd() const override { return world_.pidfd ? world_.pidfd.get() : pidfd_.get(); }
   std::string agent_socket() const override { return "/fake/" + identity_.instance + ".sock"; }
   Result<void> set_limits(const native::Limits& limits) override {
     if (world_.set_limits_error) return *world_.set_limits_error;

@@ -190,6 +190,7 @@ class NativeHost final : public Host {
     GB_TRY(os::make_dirs(config_.state_dir, 0700));
     GB_TRY(os::make_dirs(config_.agent_socket_dir, 0711));
     GB_TRY(os::make_dirs(images_dir_, 0700));
+    GB_TRY(remove_half_made_templates());
     for (const char* name : {"image", "usr", "layer", "cgroup2", "spawner"}) {
       GB_TRY(os::make_dirs(scratch(name), 0700));
     }
@@ -314,6 +315,15 @@ class NativeHost final : public Host {
   uid_t uid_base(std::uint32_t slot) const { return config_.uid_base + slot * kIdsPerSlot; }
   std::uint64_t image_bytes(const Limits& limits) const {
     return unguarded_.off(Guard::kDisk) ? kNoDiskLimitBytes : limits.disk_bytes;
+  }
+
+  // A template's file has a name only while it is made: one that is there is a crash's.
+  Result<void> remove_half_made_templates() {
+    GB_TRY_ASSIGN(const std::vector<std::string> names, os::list_dir(AT_FDCWD, images_dir_));
+    for (const std::string& name : names) {
+      if (!name.ends_with(kImageSuffix)) ::unlink((images_dir_ + "/" + name).c_str());
+    }
+    return {};
   }
 
   Result<void> start_spawner() {
