@@ -16,49 +16,15 @@
 #include "os/files.h"
 #include "testing/temp_dir.h"
 #include "warden/fake_host.h"
+#include "warden/test_fixture.h"
 #include "warden/test_peer.h"
 #include "warden/warden.h"
 
 namespace glovebox::warden {
 namespace {
 
-class ServerTest : public ::testing::Test {
+class ServerTest : public FakeHostTest {
  protected:
-  ServerTest()
-      : stop_(::eventfd(0, EFD_CLOEXEC)), null_(::open("/dev/null", O_WRONLY | O_CLOEXEC)) {
-    config_.state_dir = dir_.path();
-    config_.keeper.pool_size = 1;
-    config_.server.socket_path = dir_ / "warden.sock";
-    config_.server.client_uid = ::geteuid();
-    config_.server.client_gid = ::getegid();
-    config_.server.agent_socket_dir = "/fake";
-  }
-  ~ServerTest() override { stop(); }
-
-  void start() {
-    ASSERT_FALSE(thread_.joinable());
-    ready_ = false;
-    thread_ = std::thread([this] {
-      FakeHost host(world_);
-      log::Logger log(null_.get(), log::Level::kDebug, log::Form::kJson);
-      const auto tell = [this] {
-        ready_ = true;
-        ready_.notify_one();
-      };
-      ended_ = run(config_, host, stop_.get(), log, tell);
-      tell();  // Should it have failed before it was ready.
-    });
-    ready_.wait(false);
-  }
-  void stop() {
-    if (!thread_.joinable()) return;
-    const std::uint64_t one = 1;
-    ASSERT_EQ(::write(stop_.get(), &one, sizeof one), 8);
-    thread_.join();
-    std::uint64_t value = 0;
-    ASSERT_EQ(::read(stop_.get(), &value, sizeof value), 8);
-    EXPECT_TRUE(ended_) << ended_.error().text();
-  }
   TestPeer peer() {
     TestPeer p(config_.server.socket_path);
     EXPECT_TRUE(p.connected());
@@ -69,15 +35,6 @@ class ServerTest : public ::testing::Test {
     EXPECT_TRUE(p.hello());
     return p;
   }
-
-  testing::TempDir dir_;
-  FakeWorld world_;
-  WardenConfig config_;
-  UniqueFd stop_;
-  UniqueFd null_;
-  std::thread thread_;
-  std::atomic<bool> ready_ = false;
-  Result<void> ended_;
 };
 
 TEST_F(ServerTest, HelloTellsVersionAndDirectory) {
