@@ -31,6 +31,7 @@ function(glovebox_read_layers file)
     set(fuzzers ${sources})
     list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
     list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cc$")
+    list(APPEND sources ${GLOVEBOX_SOURCES_${name}})  # Generated ones.
 
     if(sources)
       add_library(glovebox_${name} STATIC ${sources})

@@ -85,17 +85,27 @@ void append_sample(std::string& out, std::string_view name, std::string_view suf
   out += '\n';
 }
 
+// `counts` of each bucket by itself.
 void append_histogram(std::string& out, std::string_view name,
                       const std::vector<std::string>& labels, const LabelValues& values,
-                      const Histogram& histogram) {
-  const std::vector<std::uint64_t> counts = histogram.cumulative();
+                      std::span<const double> bounds, std::span<const std::uint64_t> counts,
+                      double sum) {
+  std::uint64_t total = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     std::string le;
-    append_double(le, i < histogram.bounds().size() ? histogram.bounds()[i] : INFINITY);
-    append_sample(out, name, "_bucket", labels, values, le, static_cast<double>(counts[i]));
+    append_double(le, i < bounds.size() ? bounds[i] : INFINITY);
+    total += counts[i];
+    append_sample(out, name, "_bucket", labels, values, le, static_cast<double>(total));
   }
-  append_sample(out, name, "_sum", labels, values, {}, histogram.sum());
-  append_sample(out, name, "_count", labels, values, {}, static_cast<double>(counts.back()));
+  append_sample(out, name, "_sum", labels, values, {}, sum);
+  append_sample(out, name, "_count", labels, values, {}, static_cast<double>(total));
+}
+
+void append_header(std::string& out, std::string_view name, std::string_view help,
+                   std::string_view type) {
+  out.append("# HELP ").append(name).append(" ");
+  append_escaped(out, help, false);
+  out.append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
 }
 
 }  // namespace
@@ -109,13 +119,10 @@ void Histogram::observe(double value) noexcept {
   sum_.fetch_add(value, std::memory_order_relaxed);
 }
 
-std::vector<std::uint64_t> Histogram::cumulative() const {
+std::vector<std::uint64_t> Histogram::counts() const {
   std::vector<std::uint64_t> counts;
   counts.reserve(buckets_.size());
-  std::uint64_t total = 0;
-  for (const auto& bucket : buckets_) {
-    counts.push_back(total += bucket.load(std::memory_order_relaxed));
-  }
+  for (const auto& bucket : buckets_) counts.push_back(bucket.load(std::memory_order_relaxed));
   return counts;
 }
 
@@ -159,7 +166,7 @@ struct Registry::Entry {
   std::string_view type;
   std::variant<std::monostate, std::unique_ptr<Counter>, std::unique_ptr<Gauge>,
                std::unique_ptr<Histogram>, std::unique_ptr<Family<Counter>>,
-               std::unique_ptr<Family<Histogram>>, std::function<double()>>
+               std::unique_ptr<Family<Histogram>>>
       what;
 
   void expose(const std::string& name, std::string& out) const {
@@ -174,25 +181,22 @@ struct Registry::Entry {
         append_sample(out, name, {}, {}, {}, {}, static_cast<double>(g->value()));
       }
       void operator()(const std::unique_ptr<Histogram>& h) const {
-        append_histogram(out, name, {}, {}, *h);
+        append_histogram(out, name, {}, {}, h->bounds(), h->counts(), h->sum());
       }
       void operator()(const std::unique_ptr<Family<Counter>>& f) const {
         f->for_each([&](const LabelValues& values, const Counter& c) {
+          if (c.value() == 0) return;
           append_sample(out, name, {}, f->labels(), values, {}, static_cast<double>(c.value()));
         });
       }
       void operator()(const std::unique_ptr<Family<Histogram>>& f) const {
         f->for_each([&](const LabelValues& values, const Histogram& h) {
-          append_histogram(out, name, f->labels(), values, h);
+          if (h.count() == 0) return;
+          append_histogram(out, name, f->labels(), values, h.bounds(), h.counts(), h.sum());
         });
       }
-      void operator()(const std::function<double()>& read) const {
-        append_sample(out, name, {}, {}, {}, {}, read());
-      }
     };
-    out.append("# HELP ").append(name).append(" ");
-    append_escaped(out, help, false);
-    out.append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
+    append_header(out, name, help, type);
     std::visit(Visitor{name, out}, what);
   }
 };
@@ -243,19 +247,42 @@ Family<Histogram>& Registry::histograms(std::string name, std::string help,
           [bounds = std::move(bounds)] { return std::make_unique<Histogram>(bounds); }));
 }
 
-void Registry::gauge_from(std::string name, std::string help, std::function<double()> read) {
-  add(std::move(name), std::move(help), "gauge").what = std::move(read);
-}
-
-void Registry::counter_from(std::string name, std::string help, std::function<double()> read) {
-  add(std::move(name), std::move(help), "counter").what = std::move(read);
+void Registry::add_collector(std::function<void(Writer&)> collect) {
+  const std::lock_guard lock(mutex_);
+  collectors_.push_back(std::move(collect));
 }
 
 std::string Registry::expose() const {
   std::string out;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_) entry->expose(name, out);
+  Writer writer(out);
+  for (const auto& collect : collectors_) collect(writer);
   return out;
+}
+
+void Writer::gauge(std::string_view name, std::string_view help, double value) {
+  append_header(out_, name, help, "gauge");
+  append_sample(out_, name, {}, {}, {}, {}, value);
+}
+
+void Writer::counter(std::string_view name, std::string_view help, double value) {
+  append_header(out_, name, help, "counter");
+  append_sample(out_, name, {}, {}, {}, {}, value);
+}
+
+void Writer::gauges(std::string_view name, std::string_view help, const std::string& label,
+                    const Labelled& values) {
+  append_header(out_, name, help, "gauge");
+  for (const auto& [text, value] : values) {
+    append_sample(out_, name, {}, {label}, {text}, {}, value);
+  }
+}
+
+void Writer::histogram(std::string_view name, std::string_view help, std::span<const double> bounds,
+                       std::span<const std::uint64_t> counts, double sum) {
+  append_header(out_, name, help, "histogram");
+  append_histogram(out_, name, {}, {}, bounds, counts, sum);
 }
 
 }  // namespace glovebox::metrics

@@ -13,8 +13,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace glovebox::metrics {
@@ -44,9 +46,9 @@ class Histogram {
   void observe(double value) noexcept;
   std::uint64_t count() const noexcept;
 
-  // For the registry: how many fell at or below each bound, and the sum of all.
+  // For the registry: how many fell into each bucket, and the sum of all.
   const std::vector<double>& bounds() const noexcept { return bounds_; }
-  std::vector<std::uint64_t> cumulative() const;
+  std::vector<std::uint64_t> counts() const;
   double sum() const noexcept { return sum_.load(std::memory_order_relaxed); }
 
  private:
@@ -61,7 +63,8 @@ std::vector<double> latency_bounds();
 using LabelValues = std::vector<std::string>;
 
 // One instrument for each combination of label values, up to `series_max`: whoever comes later is
-// counted under "other" in every label, so that no client can make the daemon's memory grow.
+// counted under "other" in every label, so that no client can make the daemon's memory grow. What
+// has counted nothing yet is not exposed: there are many routes, and most are idle.
 template <class Instrument>
 class Family {
  public:
@@ -82,6 +85,24 @@ class Family {
   std::map<LabelValues, std::unique_ptr<Instrument>> series_;
 };
 
+// Writes metrics whose values are kept elsewhere; see Registry::add_collector().
+class Writer {
+ public:
+  explicit Writer(std::string& out) : out_(out) {}
+  void gauge(std::string_view name, std::string_view help, double value);
+  void counter(std::string_view name, std::string_view help, double value);
+  // One sample for each value of one label.
+  using Labelled = std::vector<std::pair<std::string, double>>;
+  void gauges(std::string_view name, std::string_view help, const std::string& label,
+              const Labelled& values);
+  // `counts` of each bucket by itself, with one more than there are bounds.
+  void histogram(std::string_view name, std::string_view help, std::span<const double> bounds,
+                 std::span<const std::uint64_t> counts, double sum);
+
+ private:
+  std::string& out_;
+};
+
 class Registry {
  public:
   Registry();
@@ -97,11 +118,11 @@ class Registry {
                             std::size_t series_max = 256);
   Family<Histogram>& histograms(std::string name, std::string help, std::vector<std::string> labels,
                                 std::vector<double> bounds, std::size_t series_max = 256);
-  // Asked at each exposition, on the exposing thread. Must not throw.
-  void gauge_from(std::string name, std::string help, std::function<double()> read);
-  void counter_from(std::string name, std::string help, std::function<double()> read);
+  // Called at each exposition, on the exposing thread, after everything else was written. Must not
+  // throw, nor write names that are taken.
+  void add_collector(std::function<void(Writer&)> collect);
 
-  // All metrics by name.
+  // All metrics, registered ones by name.
   std::string expose() const;
 
  private:
@@ -109,6 +130,7 @@ class Registry {
   Entry& add(std::string name, std::string help, std::string_view type);
   mutable std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Entry>, std::less<>> entries_;
+  std::vector<std::function<void(Writer&)>> collectors_;
 };
 
 extern template class Family<Counter>;

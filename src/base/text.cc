@@ -69,6 +69,16 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
+bool iequals(std::string_view a, std::string_view b) noexcept {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool istarts_with(std::string_view text, std::string_view prefix) noexcept {
+  return iequals(text.substr(0, prefix.size()), prefix);
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (std::size_t at = 0; at < text.size();) {

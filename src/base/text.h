@@ -14,6 +14,10 @@ namespace glovebox {
 char32_t next_code_point(std::string_view text, std::size_t& at) noexcept;
 bool is_utf8(std::string_view text) noexcept;
 
+// ASCII letters compare without regard to case, as in HTTP's names; everything else byte by byte.
+bool iequals(std::string_view a, std::string_view b) noexcept;
+bool istarts_with(std::string_view text, std::string_view prefix) noexcept;
+
 // Appends `text` in quotes, by RFC 8259, with each broken byte as U+FFFD and every control
 // character (C1 and DEL too: a terminal may act on them) as \u00xx.
 void append_json_string(std::string& out, std::string_view text);

@@ -21,6 +21,15 @@ TEST(Utf8, RefusesOverlongFormsSurrogatesAndCutSequences) {
   }
 }
 
+TEST(Iequals, FoldsAsciiLettersOnly) {
+  EXPECT_TRUE(iequals("X-API-Key", "x-api-kEY"));
+  EXPECT_FALSE(iequals("a", "ab"));
+  EXPECT_FALSE(iequals("@", "`"));
+  EXPECT_FALSE(iequals("\xC3\x84", "\xC3\xA4"));
+  EXPECT_TRUE(istarts_with("Glovebox-X", "glovebox-"));
+  EXPECT_FALSE(istarts_with("glove", "glovebox-"));
+}
+
 std::string json(std::string_view text) {
   std::string out;
   append_json_string(out, text);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,17 +76,19 @@ struct Config {
 // Everything at its default.
 Config defaults();
 
-// `file` names the text in errors. The error's text has one line a fault, "FILE:LINE:COLUMN: …",
-// with all faults of the file, not only the first.
-Result<Config> parse(std::string_view text, std::string_view file);
-// At most 1 MiB.
-Result<Config> load(const std::string& path);
+// One key set by a flag on the command line. The value is as in TOML, except that a text needs no
+// quotes: {"log.level", "debug"}.
+struct Setting {
+  std::string key;
+  std::string value;
+};
 
-// Sets one key, as a flag on the command line does. `value` is as in TOML, except that a text
-// needs no quotes: set(c, "log.level", "debug"). Call finish() after the last one.
-Result<void> set(Config& config, std::string_view key, std::string_view value);
-// Fills in what follows from other keys and checks what spans several. parse() has done it.
-Result<void> finish(Config& config);
+// `settings` come over the text, which may be empty. `file` names it in errors. The error's text
+// has one line a fault, "FILE:LINE:COLUMN: …", with all faults of the text, not only the first.
+Result<Config> parse(std::string_view text, std::string_view file,
+                     std::span<const Setting> settings = {});
+// At most 1 MiB.
+Result<Config> load(const std::string& path, std::span<const Setting> settings = {});
 
 struct Address {
   std::string host;  // Numeric, IPv6 without brackets.

@@ -112,18 +112,29 @@ TEST(Config, ReportsEveryFaultInTheOrderOfTheFile) {
   EXPECT_LT(text.find("f:2:13: log.level"), text.find("f:3:1: unknown key \"z2\""));
 }
 
-TEST(Config, FlagsSetAnyKey) {
-  Config c = defaults();
-  EXPECT_TRUE(set(c, "log.level", "warn"));
-  EXPECT_TRUE(set(c, "http.head_bytes_max", "16 KiB"));
-  EXPECT_TRUE(set(c, "gateway.localhost", "false"));
-  EXPECT_TRUE(set(c, "socket_uids", "[5]"));
-  EXPECT_EQ(c.log.level, "warn");
-  EXPECT_EQ(c.http.head_bytes_max, 16384U);
-  EXPECT_FALSE(c.gateway.localhost);
-  EXPECT_FALSE(set(c, "log.leve", "warn"));
-  EXPECT_FALSE(set(c, "http.connections_max", "1\nlisten = 2"));
-  EXPECT_FALSE(set(c, "http.connections_max", "many"));
+TEST(Config, FlagsComeOverTheFile) {
+  const std::vector<Setting> settings{{"log.level", "warn"},
+                                      {"http.head_bytes_max", "16 KiB"},
+                                      {"gateway.localhost", "false"},
+                                      {"socket_uids", "[5]"},
+                                      {"run_dir", "/tmp/r"}};
+  const Result<Config> c = parse("log.level = \"error\"\nlog.form = \"json\"", "f", settings);
+  ASSERT_TRUE(c) << c.error().text();
+  EXPECT_EQ(c.value().log.level, "warn");
+  EXPECT_EQ(c.value().log.form, "json");
+  EXPECT_EQ(c.value().http.head_bytes_max, 16384U);
+  EXPECT_FALSE(c.value().gateway.localhost);
+  EXPECT_EQ(c.value().socket, "/tmp/r/glovebox.sock");
+}
+
+TEST(Config, WrongFlagsAreRefused) {
+  for (const Setting& bad : std::vector<Setting>{{"log.leve", "warn"},
+                                                 {"http.connections_max", "1\nlisten = 2"},
+                                                 {"http.connections_max", "many"},
+                                                 {"http.connections_max", ""},
+                                                 {"", ""}}) {
+    EXPECT_FALSE(parse("", "f", std::vector<Setting>{bad})) << bad.key;
+  }
 }
 
 TEST(Config, EveryKeyHasAHelpfulRow) {

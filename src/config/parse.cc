@@ -144,14 +144,25 @@ Config table_defaults() {
   return config;
 }
 
-}  // namespace
-
-Config defaults() {
-  Config config = table_defaults();
-  if (!finish(config)) std::abort();  // As above.
-  return config;
+// Sets one key as a flag does.
+Result<void> set(Config& config, std::string_view name, std::string_view value) {
+  const Key* key = find_key(name);
+  if (key == nullptr) {
+    return Error(Errc::kInvalid, "unknown key " + in_quotes(name));
+  }
+  if (std::holds_alternative<TextAt>(key->at)) {
+    return assign(config, *key, Value(std::string(value))).context(name);
+  }
+  const toml::parse_result parsed = toml::parse("value = " + std::string(value));
+  std::optional<Value> read;
+  if (parsed && parsed.table().size() == 1) read = to_value(*parsed.table().get("value"));
+  // A size may come without quotes: 64KiB.
+  if (!read && std::holds_alternative<Bytes>(key->at)) read = Value(std::string(value));
+  if (!read) return Error(Errc::kInvalid, std::string(name) + ": must be a " + kind_text(*key));
+  return assign(config, *key, *read).context(name);
 }
 
+// Fills in what follows from other keys and checks what spans several.
 Result<void> finish(Config& config) {
   if (config.socket.empty()) config.socket = config.run_dir + "/glovebox.sock";
   if (config.warden_socket.empty()) config.warden_socket = config.run_dir + "/warden.sock";
@@ -170,14 +181,24 @@ Result<void> finish(Config& config) {
   return {};
 }
 
-Result<Config> parse(std::string_view text, std::string_view file) {
+}  // namespace
+
+Config defaults() {
+  Config config = table_defaults();
+  if (!finish(config)) std::abort();  // As above.
+  return config;
+}
+
+Result<Config> parse(std::string_view text, std::string_view file,
+                     std::span<const Setting> settings) {
   Config config = table_defaults();
   GB_TRY(parse_over(config, text, file));
+  for (const auto& [key, value] : settings) GB_TRY(set(config, key, value));
   GB_TRY(finish(config).context(file));
   return config;
 }
 
-Result<Config> load(const std::string& path) {
+Result<Config> load(const std::string& path, std::span<const Setting> settings) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd) return Error::from_errno(errno, "open " + path);
   std::string text(kFileMax + 1, '\0');
@@ -191,24 +212,7 @@ Result<Config> load(const std::string& path) {
   }
   if (size > kFileMax) return Error(Errc::kInvalid, path + ": over 1 MiB");
   text.resize(size);
-  return parse(text, path);
-}
-
-Result<void> set(Config& config, std::string_view name, std::string_view value) {
-  const Key* key = find_key(name);
-  if (key == nullptr) {
-    return Error(Errc::kInvalid, "unknown key " + in_quotes(name));
-  }
-  if (std::holds_alternative<TextAt>(key->at)) {
-    return assign(config, *key, Value(std::string(value))).context(name);
-  }
-  const toml::parse_result parsed = toml::parse("value = " + std::string(value));
-  std::optional<Value> read;
-  if (parsed && parsed.table().size() == 1) read = to_value(*parsed.table().get("value"));
-  // A size may come without quotes: 64KiB.
-  if (!read && std::holds_alternative<Bytes>(key->at)) read = Value(std::string(value));
-  if (!read) return Error(Errc::kInvalid, std::string(name) + ": must be a " + kind_text(*key));
-  return assign(config, *key, *read).context(name);
+  return parse(text, path, settings);
 }
 
 Result<Address> parse_address(std::string_view text) {
