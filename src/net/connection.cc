@@ -27,7 +27,7 @@ Connection::Connection(Server::Impl& server, Stream stream, Peer peer)
     : server_(server),
       stream_(std::move(stream)),
       peer_(std::move(peer)),
-      cancel_(std::make_unique<Cancel>()),
+      cancel_(std::make_shared<Cancel>()),
       in_(server.loop),
       body_(stream_.impl(), in_) {}
 
@@ -41,7 +41,8 @@ void Connection::close_if_idle() {
 
 void Connection::cut() {
   if (!taken_over_) stream_.close();
-  cancel_->signal.emit(boost::asio::cancellation_type::terminal);
+  const std::shared_ptr<Cancel> cancel = cancel_;  // What it ends may destroy this.
+  cancel->signal.emit(boost::asio::cancellation_type::terminal);
 }
 
 Task<void> Connection::run() {

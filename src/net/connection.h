@@ -25,7 +25,7 @@ class Connection final : public Exchange, public Link {
   void cut();
   // What cancels the coroutine that runs it; defined where Asio is known.
   struct Cancel;
-  Cancel& cancel() noexcept { return *cancel_; }
+  const std::shared_ptr<Cancel>& cancel() const noexcept { return cancel_; }
 
   const RequestHead& head() const override { return head_; }
   const Peer& peer() const override { return peer_; }
@@ -86,7 +86,7 @@ class Connection final : public Exchange, public Link {
   Server::Impl& server_;
   Stream stream_;
   Peer peer_;
-  std::unique_ptr<Cancel> cancel_;
+  std::shared_ptr<Cancel> cancel_;
   InBuffer in_;
   BodyReader body_;
   HeadScanner scanner_;

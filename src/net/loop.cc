@@ -190,8 +190,9 @@ struct Loop::Impl {
 
   void forget(const Watch& watch) {
     for (int i = event_at; i < event_count; ++i) {
-      auto& ptr = events[static_cast<std::size_t>(i)].data.ptr;
-      if (ptr == &watch) ptr = nullptr;
+      // By value: the kernel's structure is packed.
+      ::epoll_event& event = events[static_cast<std::size_t>(i)];
+      if (event.data.ptr == &watch) event.data.ptr = nullptr;
     }
   }
 };

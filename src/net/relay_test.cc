@@ -516,7 +516,7 @@ TEST(Relay, PassesAReplyThatEndsWithItsConnection) {
   Gateway gateway(upstream.port());
   RawClient client(gateway.port());
   client.send(kGet);
-  EXPECT_THAT(client.read_until("0\r\n\r\n"), EndsWith("9\r\nall of it\r\n0\r\n\r\n"));
+  EXPECT_THAT(client.read_until("\r\n0\r\n\r\n"), EndsWith("9\r\nall of it\r\n0\r\n\r\n"));
 }
 
 TEST(Relay, GivesUpWhenTheReplyDoesNotCome) {

@@ -142,9 +142,11 @@ void Server::Impl::start(const std::shared_ptr<Impl>& self, UniqueFd fd) {
   auto connection = std::make_unique<Connection>(*self, *std::move(stream), std::move(peer));
   connection->insert_before(self->connections);
   ++self->count;
-  auto slot = connection->cancel().signal.slot();
+  // The completion handler holds the signal: Asio looks at its slot after the coroutine's end.
+  const std::shared_ptr<Connection::Cancel> cancel = connection->cancel();
   boost::asio::co_spawn(self->executor, serve(self, std::move(connection)),
-                        boost::asio::bind_cancellation_slot(slot, boost::asio::detached));
+                        boost::asio::bind_cancellation_slot(
+                            cancel->signal.slot(), [cancel](const std::exception_ptr&) {}));
 }
 
 Task<void> Server::Impl::serve(std::shared_ptr<Impl> self, std::unique_ptr<Connection> connection) {

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <future>
+#include <stdexcept>
 
 #include "async/coro.h"
 #include "net/address.h"
@@ -148,6 +151,21 @@ const Vector kVectors[] = {
 INSTANTIATE_TEST_SUITE_P(All, RequestVectors, ::testing::ValuesIn(kVectors),
                          [](const auto& c) { return std::string(c.param.name); });
 
+TEST(Server, AnswersPipelinedRequestsInOrder) {
+  TestServer server(echo);
+  RawClient client(server.port());
+  std::string requests;
+  for (int i = 0; i < 200; ++i) {
+    requests += "POST /" + std::to_string(i) + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nb";
+  }
+  client.send(requests);
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+    const std::string body = "POST /" + std::to_string(i) + " b";
+    EXPECT_EQ(client.read_exactly(body.size()), body);
+  }
+}
+
 TEST(Server, DropsABodyThatTheHandlerIgnored) {
   TestServer server(ignore_body);
   RawClient client(server.port());
@@ -157,6 +175,298 @@ TEST(Server, DropsABodyThatTheHandlerIgnored) {
   const std::string replies = client.read_all();
   EXPECT_THAT(replies, StartsWith("HTTP/1.1 200 OK"));
   EXPECT_THAT(replies.substr(20), HasSubstr("HTTP/1.1 200 OK"));
+}
+
+TEST(Server, ClosesAfterALongBodyThatTheHandlerIgnoredAndTheReplyArrives) {
+  TestServer server(ignore_body);
+  RawClient client(server.port());
+  const std::string body(512 << 10, 'x');
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) +
+              "\r\n\r\n" + body);
+  const std::string reply = client.read_all();
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(reply, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(reply, EndsWith("ignored"));
+  EXPECT_FALSE(client.reset());
+}
+
+TEST(Server, AsksForABodyOnlyWhenTheHandlerWantsIt) {
+  const std::string request =
+      "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+  {
+    TestServer server(echo);
+    RawClient client(server.port());
+    client.send(request);
+    EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    client.send("ab");
+    EXPECT_THAT(client.read_until(" ab"), EndsWith("POST / ab"));
+  }
+  TestServer server(ignore_body);
+  RawClient client(server.port());
+  client.send(request);
+  const std::string reply = client.read_all();
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(reply, HasSubstr("Connection: close\r\n"));
+}
+
+TEST(Server, AnswersHeadWithoutBody) {
+  TestServer server(ignore_body);
+  RawClient client(server.port());
+  client.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n" + get("/"));
+  const std::string head = client.read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("Content-Length: 7\r\n"));
+  EXPECT_THAT(client.read_until("\r\n"), StartsWith("HTTP/1.1 200 OK"));
+}
+
+TEST(Server, BoundsTheHead) {
+  TestServer server(echo);
+  const std::string fits =
+      "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nA: " + std::string(60000, 'x') +
+      "\r\n\r\n";
+  EXPECT_THAT(exchange(server.port(), fits), StartsWith("HTTP/1.1 200 "));
+  const std::string huge =
+      "GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(100000, 'x') + "\r\n\r\n";
+  EXPECT_THAT(exchange(server.port(), huge), StartsWith("HTTP/1.1 431 "));
+  const std::string endless = "GET /" + std::string(100000, 'x');
+  EXPECT_THAT(exchange(server.port(), endless), StartsWith("HTTP/1.1 431 "));
+  std::string many = "GET / HTTP/1.1\r\nHost: x\r\n";
+  for (int i = 0; i < 300; ++i) many += "A: b\r\n";
+  EXPECT_THAT(exchange(server.port(), many + "\r\n"), StartsWith("HTTP/1.1 431 "));
+}
+
+TEST(Server, GivesUpOnASlowHead) {
+  ServerLimits limits;
+  limits.head_timeout = std::chrono::seconds(1);
+  TestServer server(echo, limits);
+  RawClient client(server.port());
+  client.send("GET / HT");
+  const std::string reply = client.read_all();
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 408 "));
+  EXPECT_THAT(reply, HasSubstr("\"code\":\"timeout\""));
+}
+
+TEST(Server, ClosesAConnectionThatIsIdleForTooLong) {
+  ServerLimits limits;
+  limits.idle = std::chrono::seconds(1);
+  TestServer server(echo, limits);
+  RawClient silent(server.port());
+  EXPECT_EQ(silent.read_all(), "");
+}
+
+TEST(Server, GivesUpOnASlowBody) {
+  ServerLimits limits;
+  limits.body_idle = std::chrono::seconds(1);
+  TestServer server(echo, limits);
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+  EXPECT_THAT(client.read_all(), HasSubstr("timed out"));
+}
+
+TEST(Server, AcceptsAHeadByteByByte) {
+  TestServer server(echo);
+  RawClient client(server.port());
+  for (const char c : get("/slow")) client.send(std::string_view(&c, 1));
+  EXPECT_THAT(client.read_all(), EndsWith("GET /slow "));
+}
+
+TEST(Server, AnswersAClientThatHasSentItsLast) {
+  TestServer server(echo);
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab");
+  client.shutdown_write();
+  EXPECT_THAT(client.read_all(), EndsWith("POST / ab"));
+}
+
+TEST(Server, KeepsTheRequestIdOfTheClientIfItIsSound) {
+  TestServer server(ignore_body);
+  const auto reply_to = [&](const std::string& id) {
+    return exchange(
+        server.port(),
+        "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-ID: " + id + "\r\n\r\n");
+  };
+  EXPECT_THAT(reply_to("aZ0._-"), HasSubstr("X-Request-ID: aZ0._-\r\n"));
+  EXPECT_THAT(reply_to("a b"), Not(HasSubstr("a b")));
+  EXPECT_THAT(reply_to("<x>"), Not(HasSubstr("<x>")));
+  EXPECT_THAT(reply_to(std::string(129, 'a')), Not(HasSubstr(std::string(129, 'a'))));
+}
+
+TEST(Server, TurnsAwayOneConnectionTooMany) {
+  ServerLimits limits;
+  limits.connections_max = 2;
+  TestServer server(echo, limits);
+  RawClient first(server.port());
+  RawClient second(server.port());
+  first.send(get("/").substr(0, 5));
+  second.send(get("/").substr(0, 5));
+  while (server.connections() < 2) continue;
+  RawClient third(server.port());
+  EXPECT_THAT(third.read_all(), StartsWith("HTTP/1.1 503 "));
+  first.close();
+  while (server.connections() > 1) continue;
+  EXPECT_THAT(exchange(server.port(), get("/")), StartsWith("HTTP/1.1 200 "));
+}
+
+// What the handler makes of its reply, and what the client gets.
+struct StreamCase {
+  const char* name;
+  std::string request;
+  std::optional<std::uint64_t> length;
+  bool finish;
+  const char* ending;
+  bool whole;
+};
+
+class StreamedReplies : public ::testing::TestWithParam<StreamCase> {};
+
+TEST_P(StreamedReplies, AreFramed) {
+  TestServer server([](Exchange& exchange) -> Task<void> {
+    Headers headers{{"Content-Type", "text/plain"}, {"Content-Length", "999"}};
+    Result<void> done = co_await exchange.start(200, std::move(headers), GetParam().length);
+    if (done) done = co_await exchange.write("ab");
+    if (done) done = co_await exchange.write("");
+    if (done) done = co_await exchange.write("cd");
+    if (done && GetParam().finish) done = co_await exchange.finish();
+  });
+  RawClient client(server.port());
+  client.send(GetParam().request);
+  if (GetParam().whole) client.shutdown_write();
+  const std::string reply = client.read_all();
+  EXPECT_THAT(reply, Not(HasSubstr("Content-Length: 999")));
+  EXPECT_THAT(reply, Not(HasSubstr("<timeout>")));
+  EXPECT_THAT(reply, EndsWith(GetParam().ending));
+}
+
+const std::string kGet11 = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+INSTANTIATE_TEST_SUITE_P(
+    All, StreamedReplies,
+    ::testing::Values(StreamCase{"Chunked", kGet11, std::nullopt, true,
+                                 "\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n", true},
+                      StreamCase{"Length", kGet11, 4, true, "\r\n\r\nabcd", true},
+                      StreamCase{"Head", "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", std::nullopt, true,
+                                 "\r\n\r\n", true},
+                      StreamCase{"Http10", "GET / HTTP/1.0\r\n\r\n", std::nullopt, true,
+                                 "\r\n\r\nabcd", true},
+                      StreamCase{"NotFinished", kGet11, std::nullopt, false, "2\r\ncd\r\n", false},
+                      StreamCase{"TooShort", kGet11, 5, true, "abcd", false},
+                      StreamCase{"TooLong", kGet11, 3, true, "ab", false}),
+    [](const auto& c) { return std::string(c.param.name); });
+
+TEST(Server, ResetsACutReplyThatHasNoOtherEnd) {
+  TestServer server([](Exchange& exchange) -> Task<void> {
+    Headers none;
+    Result<void> done = co_await exchange.start(200, std::move(none), std::nullopt);
+    if (done) done = co_await exchange.write("ab");
+    exchange.abort();
+  });
+  RawClient client(server.port());
+  client.send("GET / HTTP/1.0\r\n\r\n");
+  client.read_all();
+  EXPECT_TRUE(client.reset());
+}
+
+TEST(Server, AnswersForAHandlerThatDidNot) {
+  TestServer silent([](Exchange&) -> Task<void> { co_return; });
+  EXPECT_THAT(exchange(silent.port(), get("/")), StartsWith("HTTP/1.1 500 "));
+  TestServer throwing([](Exchange&) -> Task<void> {
+    throw std::runtime_error("secret");
+    co_return;
+  });
+  const std::string reply = exchange(throwing.port(), get("/"));
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(reply, Not(HasSubstr("secret")));
+}
+
+TEST(Server, DoesNotLetAHeaderSplitTheReply) {
+  TestServer server([](Exchange& exchange) -> Task<void> {
+    Response reply;
+    reply.headers.add("A", "b\r\nSet-Cookie: c");
+    const Result<void> sent = co_await exchange.respond(std::move(reply));
+    EXPECT_FALSE(sent);
+  });
+  const std::string reply = exchange(server.port(), get("/"));
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(reply, Not(HasSubstr("Set-Cookie")));
+}
+
+TEST(Server, TellsTheHandlerThatTheClientHungUp) {
+  std::promise<void> begun;
+  std::promise<void> gone;
+  TestServer server([&](Exchange& exchange) -> Task<void> {
+    Headers none;
+    const Result<void> started = co_await exchange.start(200, std::move(none), std::nullopt);
+    EXPECT_TRUE(started);
+    EXPECT_FALSE(exchange.client_gone());
+    begun.set_value();
+    co_await exchange.wait_client_gone();
+    EXPECT_TRUE(exchange.client_gone());
+    gone.set_value();
+  });
+  RawClient client(server.port());
+  client.send(kGet11);
+  begun.get_future().wait();
+  client.close();
+  EXPECT_EQ(gone.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+}
+
+TEST(Server, ListensOnAUnixSocketAndKnowsThePeer) {
+  const std::string path = ::testing::TempDir() + "net_server_test_" + std::to_string(::getpid());
+  TestServer server([](Exchange& exchange) -> Task<void> {
+    Response reply;
+    reply.body = exchange.peer().address + " " + std::to_string(exchange.peer().local) + " " +
+                 std::to_string(exchange.peer().uid);
+    const Result<void> sent = co_await exchange.respond(std::move(reply));
+    (void)sent;
+  });
+  for (int round = 0; round < 2; ++round) {  // The second finds a stale file.
+    if (round == 0) {
+      UniqueFd stale(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      Result<SocketAddress> address = SocketAddress::local(path);
+      ASSERT_TRUE(address);
+      ASSERT_EQ(::bind(stale.get(), address->get(), address->size()), 0);
+      continue;
+    }
+    server.run([&](Server& s) {
+      const Result<void> listening = s.listen_unix(path, 0600);
+      EXPECT_TRUE(listening) << listening.error().text();
+      const Result<void> twice = s.listen_unix(path, 0600);
+      EXPECT_FALSE(twice);
+      if (!twice) EXPECT_EQ(twice.error().code(), Errc::kConflict);
+    });
+  }
+  struct ::stat st{};
+  ASSERT_EQ(::stat(path.c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 07777, 0600U);
+
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Result<SocketAddress> address = SocketAddress::local(path);
+  ASSERT_EQ(::connect(fd.get(), address->get(), address->size()), 0);
+  RawClient client(std::move(fd));
+  client.send(get("/"));
+  EXPECT_THAT(client.read_all(), EndsWith("unix 1 " + std::to_string(::getuid())));
+}
+
+TEST(Server, ClosesGracefullyAndCutsWhatDoesNotEnd) {
+  std::promise<void> begun;
+  std::atomic<int> running = 0;
+  TestServer server([&](Exchange& exchange) -> Task<void> {
+    ++running;
+    if (exchange.head().target == "/forever") {
+      begun.set_value();
+      co_await exchange.wait_client_gone();
+    }
+    --running;
+    co_await ignore_body(exchange);
+  });
+  RawClient idle(server.port());
+  idle.send(kGet11);
+  idle.read_until("ignored");
+  RawClient busy(server.port());
+  busy.send("GET /forever HTTP/1.1\r\nHost: x\r\n\r\n");
+  begun.get_future().wait();
+  server.run_task([](Server& s) { return s.close(after(std::chrono::milliseconds(100))); });
+  EXPECT_EQ(idle.read_all(), "");
+  EXPECT_THAT(busy.read_all(), Not(HasSubstr("<timeout>")));
+  EXPECT_EQ(server.connections(), 0U);
 }
 
 }  // namespace

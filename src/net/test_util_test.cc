@@ -19,14 +19,17 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(20);
 
+// Shared, since set_value() may still be at work in one thread when the other goes on.
+using Promise = std::shared_ptr<std::promise<void>>;
+
 // The coroutine's arguments must outlive it, which those of a lambda would not.
-Task<void> run_and_tell(const std::function<Task<void>()>& f, std::promise<void>& done) {
+Task<void> run_and_tell(const std::function<Task<void>()>& f, Promise done) {
   try {
     co_await f();
   } catch (const std::exception& e) {
     ADD_FAILURE() << "the coroutine threw: " << e.what();
   }
-  done.set_value();
+  done->set_value();
 }
 
 }  // namespace
@@ -64,25 +67,25 @@ std::size_t TestServer::connections() {
 }
 
 void TestServer::run(const std::function<void(Server&)>& f) {
-  std::promise<void> done;
-  asio::post(impl_->io, [&] {
+  const Promise done = std::make_shared<std::promise<void>>();
+  asio::post(impl_->io, [this, &f, done] {
     f(*impl_->server);
-    done.set_value();
+    done->set_value();
   });
-  ASSERT_EQ(done.get_future().wait_for(kPatience), std::future_status::ready);
+  ASSERT_EQ(done->get_future().wait_for(kPatience), std::future_status::ready);
 }
 
 void TestServer::run_task(const std::function<Task<void>(Server&)>& f) {
-  std::promise<void> done;
+  const Promise done = std::make_shared<std::promise<void>>();
   const std::function<Task<void>()> bound = [&] { return f(*impl_->server); };
   asio::co_spawn(impl_->io, run_and_tell(bound, done), asio::detached);
-  ASSERT_EQ(done.get_future().wait_for(kPatience), std::future_status::ready);
+  ASSERT_EQ(done->get_future().wait_for(kPatience), std::future_status::ready);
 }
 
 void run_alone(const std::function<Task<void>()>& f) {
   asio::io_context io(1);
-  std::promise<void> done;
-  std::future<void> finished = done.get_future();
+  const Promise done = std::make_shared<std::promise<void>>();
+  std::future<void> finished = done->get_future();
   asio::co_spawn(io, run_and_tell(f, done), asio::detached);
   io.run_for(kPatience);
   EXPECT_EQ(finished.wait_for(std::chrono::seconds(0)), std::future_status::ready)
