@@ -253,8 +253,11 @@ class AgentProcess {
   }
 
   // A shell line as root, in the scratch directory; `more` are further members.
+  // The login shell must not read what the machine's own root has in its home.
   std::string request(std::string_view line, const std::string& more = {}) const {
-    return R"({"cmd":)" + quote(line) + R"(,"user":"0","cwd":)" + quote(dir_) + more + "}";
+    const bool own_env = more.find("\"env\"") != std::string::npos;
+    const std::string home = own_env ? "" : R"(,"env":{"HOME":)" + quote(dir_) + "}";
+    return R"({"cmd":)" + quote(line) + R"(,"user":"0","cwd":)" + quote(dir_) + home + more + "}";
   }
   Reply exec(std::string_view line, const std::string& more = {}) const {
     return call("POST", "/v1/exec", request(line, more));
