@@ -1,6 +1,7 @@
 // doctor, config check, version: what needs no daemon.
 
 #include <boost/json.hpp>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/display.h"
@@ -78,7 +79,15 @@ Result<int> execute_now(Shell& shell, const DoctorOptions& options) {
 
 Result<int> execute_now(Shell& shell, const ConfigCheckOptions& options) {
   const Result<config::Config> loaded = config::load(options.file);
-  if (!loaded) return loaded.error();
+  if (!loaded) {
+    if (shell.json()) return loaded.error();
+    // One line a fault, all of them.
+    std::istringstream faults(loaded.error().text());
+    for (std::string fault; std::getline(faults, fault);) {
+      shell.print_error(Error(Errc::kInvalid, fault));
+    }
+    return kExitError;
+  }
   if (shell.json()) {
     json::object out;
     out["file"] = options.file;

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -243,6 +246,74 @@ TEST(Exec, RefusesATerminalThatIsNone) {
   const Ran ran = t.run(options);
   EXPECT_EQ(ran.code, 125);
   EXPECT_THAT(ran.err, HasSubstr("-t needs a terminal"));
+}
+
+struct Terminal {
+  UniqueFd master;
+  UniqueFd slave;
+  ::termios before{};
+  Terminal() {
+    master.reset(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+    EXPECT_EQ(::grantpt(master.get()), 0);
+    EXPECT_EQ(::unlockpt(master.get()), 0);
+    slave.reset(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    resize(100, 30);
+    EXPECT_EQ(::tcgetattr(slave.get(), &before), 0);
+  }
+  void resize(unsigned short cols, unsigned short rows) const {
+    ::winsize size{};
+    size.ws_col = cols;
+    size.ws_row = rows;
+    EXPECT_EQ(::ioctl(master.get(), TIOCSWINSZ, &size), 0);
+  }
+  void type(std::string_view keys) const {
+    EXPECT_EQ(::write(master.get(), keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
+  bool as_before() const {
+    ::termios now{};
+    EXPECT_EQ(::tcgetattr(slave.get(), &now), 0);
+    return now.c_lflag == before.c_lflag && now.c_iflag == before.c_iflag &&
+           now.c_oflag == before.c_oflag;
+  }
+};
+
+TEST(Exec, GivesEveryKeyToTheTerminalInsideAndRestoresOurs) {
+  CommandTest t;
+  const Terminal terminal;
+  t.input.reset(::dup(terminal.slave.get()));
+  bool was_raw = false;
+  t.daemon().on_exec_start = [&] {
+    was_raw = !terminal.as_before();
+    terminal.resize(120, 40);
+    ::raise(SIGWINCH);
+    terminal.type("\x03\x1a\x04q");  // Ctrl-C, Ctrl-Z and Ctrl-D are bytes like any other.
+  };
+  ExecOptions options = exec({"tty"});
+  options.terminal = true;
+  const Ran ran = t.run(options);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "\x03\x1a\x04q");
+  EXPECT_THAT(t.daemon().exec_texts.at(0), HasSubstr(R"("pty":{"cols":100,"rows":30})"));
+  EXPECT_THAT(t.daemon().inputs, Contains(R"({"resize":{"cols":120,"rows":40}})"));
+  EXPECT_TRUE(was_raw);
+  EXPECT_TRUE(terminal.as_before());
+}
+
+TEST(Exec, RestoresTheTerminalWhenItIsEndedOrRefused) {
+  struct Case {
+    const char* program;
+    int code;
+  };
+  for (const Case& c : {Case{"tty", 128 + SIGTERM}, {"missing", 127}}) {
+    CommandTest t;
+    const Terminal terminal;
+    t.input.reset(::dup(terminal.slave.get()));
+    if (c.code > 128) t.daemon().on_exec_start = [] { ::raise(SIGTERM); };
+    ExecOptions options = exec({c.program});
+    options.terminal = true;
+    EXPECT_EQ(t.run(options).code, c.code) << c.program;
+    EXPECT_TRUE(terminal.as_before()) << c.program;
+  }
 }
 
 TEST(Exec, FindsASandboxByNameAndByTheBeginningOfItsId) {

@@ -12,9 +12,9 @@ enum class Verdict { kOk, kWarn, kMissing };
 struct Check {
   std::string id;  // Stable, for scripts: "userns".
   Verdict verdict = Verdict::kOk;
-  std::string found{};    // "version 6.1.0"
-  std::string meaning{};  // What it is for, or what does not work without.
-  std::string remedy{};   // How to get it; empty when it is fine.
+  std::string found = "";    // "version 6.1.0"
+  std::string meaning = "";  // What it is for, or what does not work without.
+  std::string remedy = "";   // How to get it; empty when it is fine.
   bool needed = false;    // `native` cannot work without it.
 };
 

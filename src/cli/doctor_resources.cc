@@ -132,6 +132,19 @@ Check check_program(const HostView& host, std::string id, const std::string& nam
   return check;
 }
 
+Check check_mkfs(const HostView& host) {
+  Check check{.id = "mkfs.ext4",
+              .meaning = "makes the disk image that every sandbox starts with",
+              .needed = true};
+  check.found = find_program(host, "mkfs.ext4");
+  if (check.found.empty()) {
+    check.verdict = Verdict::kMissing;
+    check.found = "no mkfs.ext4";
+    check.remedy = "apt install e2fsprogs";
+  }
+  return check;
+}
+
 }  // namespace
 
 HostView this_host() {
@@ -147,7 +160,10 @@ HostView this_host() {
 }
 
 std::vector<Check> check_resources(const HostView& host) {
-  return {check_privileges(host), check_disk(host), check_uids(host),
+  return {check_privileges(host),
+          check_disk(host),
+          check_uids(host),
+          check_mkfs(host),
           check_program(host, "gvisor", "runsc",
                         "for the isolation `user-kernel`: system calls end in gVisor",
                         "apt install runsc, or from gvisor.dev; `native` does without"),

@@ -39,7 +39,8 @@ class FakeDaemon {
   std::vector<std::string> listings;
   std::set<std::string> sandboxes;
   std::string list_body;  // Answer to GET sandboxes, when not empty.
-  std::set<std::string> programs{"python3", "echo", "cat", "exit", "sleep", "signal", "slow"};
+  std::set<std::string> programs{"python3", "echo",   "cat",  "exit",
+                                 "sleep",   "signal", "slow", "tty"};
   std::vector<std::string> requests;    // "METHOD target", as they came.
   std::vector<std::string> exec_texts;  // The first message of each exec.
   std::vector<std::string> inputs;      // Text messages that came later.

@@ -203,7 +203,9 @@ Task<void> FakeDaemon::play(net::WebSocket& socket, std::vector<std::string> arg
     co_return;
   }
   co_await send(socket, R"({"event":"start","pid":7})");
-  const bool reads = args[0] == "cat" || args[0] == "sleep";
+  const bool reads = args[0] == "cat" || args[0] == "sleep" || args[0] == "tty";
+  bool quit = false;
+  bool resized = false;
   while (reads) {
     Result<net::WebSocket::Message> message = co_await socket.read(after(seconds(15)));
     if (!message || message->closed) {
@@ -212,11 +214,15 @@ Task<void> FakeDaemon::play(net::WebSocket& socket, std::vector<std::string> arg
     }
     if (message->binary) {
       co_await send_output(socket, 1, message->data);
+      quit = quit || message->data.find('q') != std::string::npos;
     } else {
       inputs.push_back(message->data);
       if (message->data.find("close_stdin") != std::string::npos) break;
       if (message->data.find("SIGINT") != std::string::npos) break;
+      resized = resized || message->data.find("resize") != std::string::npos;
     }
+    // Whichever comes first.
+    if (args[0] == "tty" && quit && resized) break;
   }
   if (args[0] == "slow") {
     const std::string block(60'000, 'x');

@@ -39,8 +39,9 @@ std::optional<double> take_decimal(std::string_view& text) {
   }
   if (!digit || length > 40) return std::nullopt;
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + length, value);
-  if (error != std::errc() || end != text.data() + length) return std::nullopt;
+  const char* const begin = text.data();
+  const auto [end, error] = std::from_chars(begin, begin + length, value);
+  if (error != std::errc() || end != begin + length) return std::nullopt;
   text.remove_prefix(length);
   return value;
 }
