@@ -12,11 +12,15 @@ enum class Verdict { kOk, kWarn, kMissing };
 struct Check {
   std::string id;  // Stable, for scripts: "userns".
   Verdict verdict = Verdict::kOk;
-  std::string found = "";    // "version 6.1.0"
-  std::string meaning = "";  // What it is for, or what does not work without.
-  std::string remedy = "";   // How to get it; empty when it is fine.
-  bool needed = false;    // `native` cannot work without it.
+  std::string found;    // "version 6.1.0"
+  std::string meaning;  // What it is for, or what does not work without.
+  std::string remedy;   // How to get it; empty when it is fine.
+  bool needed = false;  // `native` cannot work without it.
 };
+
+// One that found nothing wrong so far.
+Check needed_check(std::string id, std::string meaning);
+Check optional_check(std::string id, std::string meaning);
 
 // Where to look; a test gives a made-up tree.
 struct HostView {

@@ -50,8 +50,7 @@ std::string missing_of(const std::vector<std::string>& have) {
 }
 
 Check check_controllers(const HostView& host, const Mounts& mounts) {
-  Check check{
-      .id = "cgroup-controllers", .meaning = "limits on memory, CPU and processes", .needed = true};
+  Check check = needed_check("cgroup-controllers", "limits on memory, CPU and processes");
   std::vector<std::string> v1;
   for (const std::string_view name : kWanted) {
     if (mounts.v1.contains(std::string(name))) v1.emplace_back(name);
@@ -79,7 +78,7 @@ Check check_controllers(const HostView& host, const Mounts& mounts) {
 }
 
 Check check_freezer(const HostView& host, const Mounts& mounts) {
-  Check check{.id = "cgroup-freeze-kill", .meaning = "pause, and end of everything at one stroke"};
+  Check check = optional_check("cgroup-freeze-kill", "pause, and end of everything at one stroke");
   static_cast<void>(host);
   if (!mounts.v2.empty()) {
     check.found = "cgroup2 at " + mounts.v2;

@@ -29,9 +29,7 @@ std::string read_line(const HostView& host, std::string_view path) {
 }
 
 Check check_version() {
-  Check check{.id = "kernel",
-              .meaning = "openat2, clone3 into cgroups, the mount API and pidfds",
-              .needed = true};
+  Check check = needed_check("kernel", "openat2, clone3 into cgroups, the mount API and pidfds");
   ::utsname name{};
   ::uname(&name);
   check.found = std::string("Linux ") + name.release;
@@ -59,9 +57,7 @@ int try_unshare(int flags) {
 }
 
 Check check_userns(const HostView& host) {
-  Check check{.id = "user-namespaces",
-              .meaning = "root inside a sandbox is nobody outside",
-              .needed = true};
+  Check check = needed_check("user-namespaces", "root inside a sandbox is nobody outside");
   const std::string max = read_line(host, "/proc/sys/user/max_user_namespaces");
   const int error = try_unshare(CLONE_NEWUSER);
   if (error == 0) {
@@ -85,9 +81,7 @@ Check check_userns(const HostView& host) {
 }
 
 Check check_namespaces() {
-  Check check{.id = "namespaces",
-              .meaning = "own processes, mounts, network, IPC and host name",
-              .needed = true};
+  Check check = needed_check("namespaces", "own processes, mounts, network, IPC and host name");
   constexpr int kAll =
       CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
   const int error = try_unshare(::geteuid() == 0 ? kAll : kAll | CLONE_NEWUSER);
@@ -104,8 +98,7 @@ Check check_namespaces() {
 }
 
 Check check_seccomp() {
-  Check check{
-      .id = "seccomp", .meaning = "the list of system calls a sandbox may make", .needed = true};
+  Check check = needed_check("seccomp", "the list of system calls a sandbox may make");
   const std::uint32_t action = SECCOMP_RET_KILL_PROCESS;
   if (::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0) {
     check.found = "filters";
@@ -118,7 +111,7 @@ Check check_seccomp() {
 }
 
 Check check_landlock() {
-  Check check{.id = "landlock", .meaning = "a second wall around the files, inside the first"};
+  Check check = optional_check("landlock", "a second wall around the files, inside the first");
   constexpr unsigned kVersionFlag = 1;  // LANDLOCK_CREATE_RULESET_VERSION of landlock(7).
   constexpr long kCreateRuleset = 444;
   const long abi = ::syscall(kCreateRuleset, nullptr, 0, kVersionFlag);
@@ -147,8 +140,7 @@ bool has_file_system(const HostView& host, const char* name) {
 }
 
 Check check_overlay(const HostView& host) {
-  Check check{
-      .id = "overlayfs", .meaning = "a writable layer over the read-only template", .needed = true};
+  Check check = needed_check("overlayfs", "a writable layer over the read-only template");
   if (has_file_system(host, "overlay")) {
     check.found = "there";
   } else {
@@ -160,9 +152,7 @@ Check check_overlay(const HostView& host) {
 }
 
 Check check_loop(const HostView& host) {
-  Check check{.id = "loop-devices",
-              .meaning = "a disk image for each sandbox: its disk limit",
-              .needed = true};
+  Check check = needed_check("loop-devices", "a disk image for each sandbox: its disk limit");
   const UniqueFd control(::open((host.root + "/dev/loop-control").c_str(), O_RDWR | O_CLOEXEC));
   if (control && ::ioctl(control.get(), LOOP_CTL_GET_FREE) >= 0) {
     check.found = "there";
@@ -179,8 +169,8 @@ Check check_loop(const HostView& host) {
 }
 
 Check check_idmap() {
-  Check check{.id = "idmapped-mounts",
-              .meaning = "the template's files belong to root inside without being copied"};
+  Check check = optional_check("idmapped-mounts",
+                               "the template's files belong to root inside without being copied");
   // EBADF means that the call is known; ENOSYS that it is not: mount_setattr(2).
   struct {
     std::uint64_t set, clear, propagation, userns_fd;
@@ -199,8 +189,8 @@ Check check_idmap() {
 }
 
 Check check_kvm(const HostView& host) {
-  Check check{.id = "kvm",
-              .meaning = "for the runtime `vm`: each sandbox with a kernel of its own"};
+  Check check =
+      optional_check("kvm", "for the runtime `vm`: each sandbox with a kernel of its own");
   const UniqueFd fd(::open((host.root + "/dev/kvm").c_str(), O_RDWR | O_CLOEXEC));
   if (fd) {
     check.found = "/dev/kvm";

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include "cli/doctor.h"
 #include "cli/units.h"
@@ -28,11 +29,9 @@ std::string find_program(const HostView& host, const std::string& name) {
 }
 
 Check check_privileges(const HostView& host) {
-  Check check{.id = "privileges",
-              .meaning =
-                  "the warden makes namespaces, mounts and cgroups, and "
-                  "has the hog killed before the agent (oom_score_adj)",
-              .needed = true};
+  Check check = needed_check("privileges",
+                             "the warden makes namespaces, mounts and cgroups, and "
+                             "has the hog killed before the agent (oom_score_adj)");
   const Result<std::string> status = os::read_file(AT_FDCWD, host.root + "/proc/self/status");
   std::uint64_t caps = 0;
   if (status) {
@@ -70,7 +69,7 @@ Check check_privileges(const HostView& host) {
 }
 
 Check check_disk(const HostView& host) {
-  Check check{.id = "disk", .meaning = "room for what sandboxes write, in " + host.data_dir};
+  Check check = optional_check("disk", "room for what sandboxes write, in " + host.data_dir);
   std::string path = host.root + host.data_dir;
   struct statvfs space{};
   while (::statvfs(path.c_str(), &space) != 0 && path.size() > 1) {
@@ -88,7 +87,7 @@ Check check_disk(const HostView& host) {
 }
 
 Check check_uids(const HostView& host) {
-  Check check{.id = "user-ids", .meaning = "each sandbox gets 65,536 user ids of its own"};
+  Check check = optional_check("user-ids", "each sandbox gets 65,536 user ids of its own");
   std::string clash;
   for (const char* file : {"/etc/subuid", "/etc/subgid"}) {
     const Result<std::string> text = os::read_file(AT_FDCWD, host.root + file);
@@ -122,7 +121,7 @@ Check check_uids(const HostView& host) {
 
 Check check_program(const HostView& host, std::string id, const std::string& name,
                     std::string meaning, std::string remedy) {
-  Check check{.id = std::move(id), .meaning = std::move(meaning)};
+  Check check = optional_check(std::move(id), std::move(meaning));
   check.found = find_program(host, name);
   if (check.found.empty()) {
     check.verdict = Verdict::kWarn;
@@ -133,9 +132,7 @@ Check check_program(const HostView& host, std::string id, const std::string& nam
 }
 
 Check check_mkfs(const HostView& host) {
-  Check check{.id = "mkfs.ext4",
-              .meaning = "makes the disk image that every sandbox starts with",
-              .needed = true};
+  Check check = needed_check("mkfs.ext4", "makes the disk image that every sandbox starts with");
   check.found = find_program(host, "mkfs.ext4");
   if (check.found.empty()) {
     check.verdict = Verdict::kMissing;
@@ -146,6 +143,19 @@ Check check_mkfs(const HostView& host) {
 }
 
 }  // namespace
+
+Check needed_check(std::string id, std::string meaning) {
+  Check check = optional_check(std::move(id), std::move(meaning));
+  check.needed = true;
+  return check;
+}
+
+Check optional_check(std::string id, std::string meaning) {
+  Check check;
+  check.id = std::move(id);
+  check.meaning = std::move(meaning);
+  return check;
+}
 
 HostView this_host() {
   HostView host;

@@ -36,10 +36,10 @@ net::Response reply(int status, std::string body) {
   return out;
 }
 
-net::Response fault(int status, std::string code, std::string message) {
+net::Response fault(int status, std::string_view code, std::string_view message) {
   json::object body;
-  body["code"] = std::move(code);
-  body["message"] = std::move(message);
+  body["code"] = code;
+  body["message"] = message;
   return reply(status, to_text(body));
 }
 

@@ -25,21 +25,23 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 class SupervisorTest : public ::testing::Test {
+ public:
+  ~SupervisorTest() override { fs::remove_all(dir); }
+
  protected:
   SupervisorTest() {
     std::string pattern = ::testing::TempDir() + "glovebox-up-XXXXXX";
-    dir_ = ::mkdtemp(pattern.data());
-    config_.backoff_first = milliseconds(5);
-    config_.backoff_max = milliseconds(20);
-    config_.crashes_max = 3;
-    config_.stop_grace = milliseconds(300);
+    dir = ::mkdtemp(pattern.data());
+    config.backoff_first = milliseconds(5);
+    config.backoff_max = milliseconds(20);
+    config.crashes_max = 3;
+    config.stop_grace = milliseconds(300);
   }
-  ~SupervisorTest() override { fs::remove_all(dir_); }
 
   std::unique_ptr<Supervisor> make() {
     return std::make_unique<Supervisor>(
-        io_.get_executor(), config_, [this](const std::string& line) { lines_.push_back(line); },
-        [this] { io_.stop(); });
+        io.get_executor(), config, [this](const std::string& line) { lines.push_back(line); },
+        [this] { io.stop(); });
   }
   static ProgramSpec script(const std::string& name, const std::string& text) {
     ProgramSpec spec;
@@ -48,19 +50,18 @@ class SupervisorTest : public ::testing::Test {
     return spec;
   }
   void stop(Supervisor& supervisor) {
-    io_.restart();
-    boost::asio::co_spawn(io_, supervisor.stop(),
-                          [this](const std::exception_ptr&) { io_.stop(); });
-    io_.run_for(seconds(10));
+    io.restart();
+    boost::asio::co_spawn(io, supervisor.stop(), [this](const std::exception_ptr&) { io.stop(); });
+    io.run_for(seconds(10));
   }
-  // Runs the loop until `file` has `lines` lines.
-  void wait_for_lines(const std::string& file, int lines) {
+  // Runs the loop until `file` has `wanted` lines.
+  void wait_for_lines(const std::string& file, int wanted) {
     const Deadline deadline = after(seconds(10));
-    while (count_lines(file) < lines && Clock::now() < deadline) {
-      io_.restart();
-      io_.run_for(milliseconds(5));
+    while (count_lines(file) < wanted && Clock::now() < deadline) {
+      io.restart();
+      io.run_for(milliseconds(5));
     }
-    EXPECT_GE(count_lines(file), lines);
+    EXPECT_GE(count_lines(file), wanted);
   }
   static int count_lines(const std::string& file) {
     std::ifstream in(file);
@@ -69,20 +70,20 @@ class SupervisorTest : public ::testing::Test {
     return n;
   }
 
-  boost::asio::io_context io_{1};
-  std::string dir_;
-  SupervisorConfig config_;
-  std::vector<std::string> lines_;
+  boost::asio::io_context io{1};
+  std::string dir;
+  SupervisorConfig config;
+  std::vector<std::string> lines;
 };
 
 TEST_F(SupervisorTest, StartsACrashedProgramAgain) {
   const auto supervisor = make();
-  const std::string log = dir_ + "/log";
+  const std::string log = dir + "/log";
   ASSERT_TRUE(supervisor->start(script("crasher", "echo x >>" + log + "; [ $(wc -l <" + log +
                                                       ") -lt 3 ] && exit 1; exec sleep 60")));
   wait_for_lines(log, 3);
-  EXPECT_EQ(lines_.size(), 2U);
-  EXPECT_THAT(lines_.at(0), HasSubstr("crasher ended with exit code 1; starting it again"));
+  EXPECT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines.at(0), HasSubstr("crasher ended with exit code 1; starting it again"));
   EXPECT_FALSE(supervisor->gave_up());
   stop(*supervisor);
   EXPECT_EQ(supervisor->running(), 0);
@@ -91,9 +92,9 @@ TEST_F(SupervisorTest, StartsACrashedProgramAgain) {
 TEST_F(SupervisorTest, GivesUpOnWhatCrashesTooOften) {
   const auto supervisor = make();
   ASSERT_TRUE(supervisor->start(script("crasher", "kill -9 $$")));
-  io_.run_for(seconds(10));
+  io.run_for(seconds(10));
   EXPECT_TRUE(supervisor->gave_up());
-  EXPECT_THAT(lines_.back(), HasSubstr("killed by signal 9, too often"));
+  EXPECT_THAT(lines.back(), HasSubstr("killed by signal 9, too often"));
 }
 
 TEST_F(SupervisorTest, GivesUpAtOnceOnWhatCannotBeStarted) {
@@ -102,14 +103,14 @@ TEST_F(SupervisorTest, GivesUpAtOnceOnWhatCannotBeStarted) {
   spec.name = "nothing";
   spec.argv = {"/nonexistent"};
   ASSERT_TRUE(supervisor->start(spec));
-  io_.run_for(seconds(10));
+  io.run_for(seconds(10));
   EXPECT_TRUE(supervisor->gave_up());
-  EXPECT_EQ(lines_.size(), 1U);
+  EXPECT_EQ(lines.size(), 1U);
 }
 
 TEST_F(SupervisorTest, StopsInReverseOrderAndKillsWhatStays) {
   const auto supervisor = make();
-  const std::string log = dir_ + "/log";
+  const std::string log = dir + "/log";
   const auto say = [&](const std::string& name) {
     return "trap 'echo " + name + " >>" + log + "; exit 0' TERM; echo up >>" + log +
            "; while :; do sleep 0.01; done";
@@ -124,19 +125,19 @@ TEST_F(SupervisorTest, StopsInReverseOrderAndKillsWhatStays) {
   std::ifstream in(log);
   std::string text((std::istreambuf_iterator<char>(in)), {});
   EXPECT_EQ(text, "up\nup\nup\nsecond\nfirst\n");
-  EXPECT_THAT(lines_, Contains(HasSubstr("deaf did not stop in time")));
+  EXPECT_THAT(lines, Contains(HasSubstr("deaf did not stop in time")));
 }
 
 TEST_F(SupervisorTest, GivesAProgramNothingOfOurs) {
   const auto supervisor = make();
-  const std::string log = dir_ + "/log";
+  const std::string log = dir + "/log";
   ::setenv("GLOVEBOX_API_KEY", "secret", 1);
   ProgramSpec spec = script("plain", "exec sleep 60");
   spec.argv = {"/bin/sh", "-c",
                "{ env; id -u; id -G; readlink /proc/self/fd/0; pwd; } >" + log + ".new; mv " + log +
                    ".new " + log + "; exec sleep 60"};
   const bool root = ::geteuid() == 0;
-  ASSERT_EQ(::chmod(dir_.c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(dir.c_str(), 0777), 0);
   if (root) spec.run_as = Identity{kDaemonId, kDaemonId};
   ASSERT_TRUE(supervisor->start(spec));
   wait_for_lines(log, 1);
@@ -151,7 +152,7 @@ TEST_F(SupervisorTest, GivesAProgramNothingOfOurs) {
 
 TEST_F(SupervisorTest, LayoutGivesTheDaemonOnlyWhatIsItsOwn) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to change owners";
-  Layout layout{dir_ + "/a/data", dir_ + "/a/run"};
+  Layout layout{dir + "/a/data", dir + "/a/run"};
   const Identity daemon{kDaemonId, kDaemonId};
   ASSERT_TRUE(prepare_layout(layout, daemon));
   ASSERT_TRUE(prepare_layout(layout, daemon)) << "again";
@@ -175,17 +176,17 @@ TEST_F(SupervisorTest, LayoutGivesTheDaemonOnlyWhatIsItsOwn) {
 TEST_F(SupervisorTest, LayoutRefusesLinksAndStrangersDirectories) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to change owners";
   const Identity daemon{kDaemonId, kDaemonId};
-  fs::create_directory(dir_ + "/elsewhere");
-  fs::create_directory(dir_ + "/run");
-  fs::create_symlink(dir_ + "/elsewhere", dir_ + "/run/warden");
-  EXPECT_FALSE(prepare_layout(Layout{dir_ + "/data", dir_ + "/run"}, daemon));
-  fs::create_directory(dir_ + "/theirs");
-  ASSERT_EQ(::chown((dir_ + "/theirs").c_str(), 12345, 12345), 0);
-  EXPECT_FALSE(prepare_layout(Layout{dir_ + "/theirs", dir_ + "/run2"}, daemon));
+  fs::create_directory(dir + "/elsewhere");
+  fs::create_directory(dir + "/run");
+  fs::create_symlink(dir + "/elsewhere", dir + "/run/warden");
+  EXPECT_FALSE(prepare_layout(Layout{dir + "/data", dir + "/run"}, daemon));
+  fs::create_directory(dir + "/theirs");
+  ASSERT_EQ(::chown((dir + "/theirs").c_str(), 12345, 12345), 0);
+  EXPECT_FALSE(prepare_layout(Layout{dir + "/theirs", dir + "/run2"}, daemon));
 }
 
 TEST_F(SupervisorTest, DaemonIdentityComesFromPasswd) {
-  const std::string passwd = dir_ + "/passwd";
+  const std::string passwd = dir + "/passwd";
   EXPECT_EQ(daemon_identity(passwd).uid, kDaemonId);
   std::ofstream(passwd) << "root:x:0:0::/root:/bin/sh\nglovebox2:x:7:7::/:/\n"
                            "glovebox:x:998:997::/:/usr/sbin/nologin\n";
@@ -198,8 +199,8 @@ TEST_F(SupervisorTest, DaemonIdentityComesFromPasswd) {
 class FakeHost : public SupervisorTest {
  protected:
   void put(const std::string& path, const std::string& text) {
-    fs::create_directories(fs::path(dir_ + path).parent_path());
-    std::ofstream(dir_ + path) << text;
+    fs::create_directories(fs::path(dir + path).parent_path());
+    std::ofstream(dir + path) << text;
   }
   Check find(const std::vector<Check>& checks, const std::string& id) {
     for (const Check& check : checks) {
@@ -208,7 +209,7 @@ class FakeHost : public SupervisorTest {
     ADD_FAILURE() << "no check " << id;
     return {};
   }
-  HostView host() { return HostView{dir_, {"/bin"}}; }
+  HostView host() { return HostView{dir, {"/bin"}}; }
 };
 
 TEST_F(FakeHost, DoctorTellsTheCgroupVersions) {
