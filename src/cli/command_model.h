@@ -21,6 +21,9 @@ struct CommandModel {
   std::vector<CommandModel> subcommands;
 };
 
+// Fills in what CLI11 keeps to itself: the values that an option is confined to.
+void fill_known_values(CommandModel& command);
+
 // For "bash", "zsh" or "fish"; empty for another.
 std::string completion_script(const CommandModel& root, const std::string& shell);
 

@@ -245,6 +245,18 @@ std::string fish(const CommandModel& root) {
 
 }  // namespace
 
+void fill_known_values(CommandModel& command) {
+  for (OptionModel& option : command.options) {
+    if (option.names.empty()) continue;
+    const std::string& name = option.names.back();
+    if (name == "--isolation") option.values = {"shared-kernel", "user-kernel", "vm"};
+    if (name == "--on-timeout") option.values = {"kill", "pause"};
+    if (name == "--log-level") option.values = {"debug", "info", "warn", "error"};
+    if (name == "--signal") option.values = {"HUP", "INT", "KILL", "TERM", "USR1", "USR2"};
+  }
+  for (CommandModel& sub : command.subcommands) fill_known_values(sub);
+}
+
 std::string completion_script(const CommandModel& root, const std::string& shell) {
   if (shell == "bash") return bash(root);
   if (shell == "zsh") return zsh(root);

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <utility>
@@ -10,6 +9,8 @@
 #include "cli/display.h"
 #include "cli/endpoint.h"
 #include "cli/json.h"
+#include "cli/shell.h"
+#include "cli/suggest.h"
 #include "cli/units.h"
 
 namespace glovebox::cli {
@@ -485,35 +486,16 @@ Parsed Grammar::take(std::vector<std::string> trailing, bool has_trailing) {
   return parsed;
 }
 
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 // The first word that is no option, when it is no command: the usual slip.
 std::string unknown_command(CLI::App& app, const std::vector<std::string>& args) {
   if (args.empty() || args.front().starts_with('-')) return {};
   const std::string& word = args.front();
-  std::string best;
-  std::size_t best_distance = 3;
+  std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (sub->get_name() == word) return {};
-    const std::size_t d = distance(sub->get_name(), word);
-    if (d < best_distance) {
-      best_distance = d;
-      best = sub->get_name();
-    }
+    names.push_back(sub->get_name());
   }
+  if (std::find(names.begin(), names.end(), word) != names.end()) return {};
+  const std::string best = nearest_word(word, names);
   std::string text = "no command '" + safe_text(word) + "'";
   if (!best.empty()) text += "; did you mean '" + best + "'?";
   return text;
@@ -554,33 +536,12 @@ CommandModel model_of(const CLI::App& app) {
   return model;
 }
 
-// CLI11 keeps the sets of IsMember to itself.
-void fill_values(CommandModel& command) {
-  for (OptionModel& option : command.options) {
-    const std::string& name = option.names.empty() ? command.name : option.names.back();
-    if (name == "--isolation") option.values = {"shared-kernel", "user-kernel", "vm"};
-    if (name == "--on-timeout") option.values = {"kill", "pause"};
-    if (name == "--log-level") option.values = {"debug", "info", "warn", "error"};
-    if (name == "--signal") option.values = {"HUP", "INT", "KILL", "TERM", "USR1", "USR2"};
-  }
-  for (CommandModel& sub : command.subcommands) fill_values(sub);
-}
-
-void fill_from_environment(Globals& globals) {
-  const auto fill = [](std::string& to, const char* name) {
-    const char* value = std::getenv(name);
-    if (to.empty() && value != nullptr) to = value;
-  };
-  fill(globals.url, "GLOVEBOX_URL");
-  fill(globals.api_key, "GLOVEBOX_API_KEY");
-}
-
 }  // namespace
 
 CommandModel command_model() {
   Grammar grammar;
   CommandModel model = model_of(grammar.app());
-  fill_values(model);
+  fill_known_values(model);
   return model;
 }
 

@@ -33,6 +33,15 @@ bool is_whole_id(std::string_view text) {
 
 }  // namespace
 
+void fill_from_environment(Globals& globals) {
+  const auto fill = [](std::string& to, const char* name) {
+    const char* value = std::getenv(name);
+    if (to.empty() && value != nullptr) to = value;
+  };
+  fill(globals.url, "GLOVEBOX_URL");
+  fill(globals.api_key, "GLOVEBOX_API_KEY");
+}
+
 Result<std::vector<Endpoint>> endpoints_of(const Globals& globals) {
   if (globals.url.empty()) return default_endpoints();
   GB_TRY_ASSIGN(Endpoint endpoint, parse_endpoint(globals.url));

@@ -21,6 +21,9 @@ struct Streams {
   int err = 2;
 };
 
+// GLOVEBOX_URL and GLOVEBOX_API_KEY, for what no option said.
+void fill_from_environment(Globals& globals);
+
 // What --url says, or the defaults.
 Result<std::vector<Endpoint>> endpoints_of(const Globals& globals);
 
