@@ -54,8 +54,9 @@ Result<int> Loop::turn(Deadline until) {
     return Error::from_errno(errno, "epoll_wait");
   }
   for (int i = 0; i < n; ++i) {
+    const Token token = events[i].data.u64;  // A copy: the struct is packed.
     // Not there any more when an earlier handler of this turn took it away.
-    const auto it = watches_.find(events[i].data.u64);
+    const auto it = watches_.find(token);
     if (it == watches_.end()) continue;
     const std::shared_ptr<Watch> keep = it->second;
     keep->handler(events[i].events);
