@@ -122,6 +122,7 @@ Task<HeadFault> Connection::fill_head() {
 Task<bool> Connection::read_head() {
   scanner_.reset();
   reply_ = Reply::kNone;
+  status_ = 0;
   keep_alive_ = true;
   awaits_continue_ = false;
   body_.start_none();
@@ -281,6 +282,7 @@ void Connection::decide_framing(int status, std::optional<std::uint64_t> content
 
 void Connection::begin_head(int status, std::optional<std::uint64_t> content_length) {
   decide_framing(status, content_length);
+  status_ = status;
   out_.clear();
   if (out_.capacity() > kOutBytesKept) out_.shrink_to_fit();
   append_status_line(out_, status);
@@ -449,6 +451,7 @@ Task<Result<std::unique_ptr<WebSocket>>> Connection::accept_websocket() {
 
 Exchange::Raw Connection::take_over() {
   taken_over_ = true;
+  if (status_ == 0) status_ = 101;
   Raw raw{std::move(stream_), std::string(in_.view())};
   in_.consume(in_.size());
   in_.release_if_empty();

@@ -38,6 +38,7 @@ class Connection final : public Exchange, public Link {
   Task<Result<void>> write(std::string_view bytes) override;
   Task<Result<void>> finish() override;
   bool started() const override { return reply_ != Reply::kNone && reply_ != Reply::kHead; }
+  int status() const override { return status_; }
   void abort() override;
   bool client_gone() const override { return taken_over_ || stream_.peer_gone(); }
   Task<void> wait_client_gone() override;
@@ -100,6 +101,7 @@ class Connection final : public Exchange, public Link {
   bool taken_over_ = false;
 
   Reply reply_ = Reply::kNone;
+  int status_ = 0;
   Framing framing_ = Framing::kNone;
   std::uint64_t reply_left_ = 0;
   std::string out_;

@@ -61,7 +61,7 @@ class Exchange {
   virtual Task<Result<void>> finish() = 0;
   virtual bool started() const = 0;
   // The status that was sent; 0 before.
-  virtual int status() const { return 0; }
+  virtual int status() const = 0;
   // Ends the connection without finishing the reply, so that the client sees it was cut short.
   virtual void abort() = 0;
 
