@@ -154,9 +154,10 @@ Result<void> SandboxRepository::insert(const Sandbox& s, const std::optional<Ide
   GB_TRY(db_.run(
       "INSERT INTO sandboxes (id, revision, name, template, state, ending, isolation, runtime, "
       "created_at, state_since, expires_at, remaining, timeout, idle_timeout, on_timeout, "
-      "memory_bytes, disk_bytes, cpu_millis, pids, reason, ended_at, labels, env) VALUES (?1, ?2, "
+      "memory_bytes, disk_bytes, cpu_millis, pids, reason, ended_at, labels, env, "
+      "idempotency_key) VALUES (?1, ?2, "
       "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, "
-      "?22, ?23)",
+      "?22, ?23, ?24)",
       {s.id.str(),
        s.revision,
        s.name,
@@ -179,7 +180,8 @@ Result<void> SandboxRepository::insert(const Sandbox& s, const std::optional<Ide
        s.reason,
        s.ended_at,
        Blob{labels},
-       Blob{env}}));
+       Blob{env},
+       key ? Value(key->key) : Value(nullptr)}));
   const std::int64_t seq = db_.last_insert_id();
   for (const auto& [k, v] : s.labels) {
     GB_TRY(
@@ -213,7 +215,10 @@ Result<void> SandboxRepository::update(const Sandbox& from, const Sandbox& to,
                                       std::to_string(from.revision) + " in the store");
   }
   if (from.state == State::kCreating && to.state == State::kStopping) {
-    GB_TRY(db_.run("DELETE FROM idempotency WHERE sandbox = ?1", {from.id.str()}));
+    GB_TRY(
+        db_.run("DELETE FROM idempotency WHERE sandbox = ?1 AND key = "
+                "(SELECT idempotency_key FROM sandboxes WHERE id = ?1)",
+                {from.id.str()}));
   }
   GB_TRY(add_event(to, event));
   return transaction.commit();
@@ -304,18 +309,19 @@ Result<bool> SandboxRepository::purge(const Keep& keep) {
     const char* sql;
     Value oldest;
   };
-  // `seq <= max - n` bounds the number of rows, since seq only grows.
+  // seq grows with time, so the oldest are the first; `max - n` bounds the number of rows.
   const Batch batches[] = {
       {"DELETE FROM sandboxes WHERE seq IN (SELECT seq FROM sandboxes WHERE ended_at < ?1 LIMIT "
        "?2)",
        keep.ended_after},
-      {"DELETE FROM idempotency WHERE seq IN (SELECT seq FROM idempotency WHERE created_at < ?1 "
-       "LIMIT ?2)",
+      {"DELETE FROM idempotency WHERE seq IN (SELECT seq FROM (SELECT seq, created_at FROM "
+       "idempotency ORDER BY seq LIMIT ?2) WHERE created_at < ?1)",
        keep.keys_after},
       {"DELETE FROM idempotency WHERE seq IN (SELECT seq FROM idempotency WHERE seq <= (SELECT "
        "max(seq) FROM idempotency) - ?1 LIMIT ?2)",
        keep.keys_max},
-      {"DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < ?1 LIMIT ?2)",
+      {"DELETE FROM events WHERE seq IN (SELECT seq FROM (SELECT seq, at FROM events ORDER BY seq "
+       "LIMIT ?2) WHERE at < ?1)",
        keep.events_after},
       {"DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <= (SELECT max(seq) "
        "FROM events) - ?1 LIMIT ?2)",

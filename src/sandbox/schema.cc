@@ -5,9 +5,12 @@ namespace {
 
 // Times are milliseconds since 1970 UTC, durations milliseconds. `labels` and `env` are wire
 // encoded maps (repository.cc); label_index exists for look-ups and never changes after the insert.
+//
+// Every index is one more page to write in each change of state, so there are few: what is old is
+// found by seq, which grows with time.
 constexpr const char* kFirst = R"(
 CREATE TABLE sandboxes (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   revision INTEGER NOT NULL,
   name TEXT NOT NULL,
@@ -30,6 +33,7 @@ CREATE TABLE sandboxes (
   pids INTEGER NOT NULL,
   reason TEXT NOT NULL,
   ended_at INTEGER,
+  idempotency_key TEXT,
   labels BLOB NOT NULL,
   env BLOB NOT NULL,
   CHECK ((ended_at IS NOT NULL) = (state IN ('stopped', 'failed')))
@@ -46,24 +50,21 @@ CREATE TABLE label_index (
 CREATE INDEX label_index_by_sandbox ON label_index (sandbox);
 
 CREATE TABLE idempotency (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq INTEGER PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,
   request_hash BLOB NOT NULL,
   sandbox TEXT NOT NULL,
   created_at INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX idempotency_by_sandbox ON idempotency (sandbox);
-CREATE INDEX idempotency_by_time ON idempotency (created_at);
 
 CREATE TABLE events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq INTEGER PRIMARY KEY,
   sandbox TEXT NOT NULL,
   at INTEGER NOT NULL,
   event TEXT NOT NULL,
   detail TEXT NOT NULL
 ) STRICT;
 CREATE INDEX events_by_sandbox ON events (sandbox);
-CREATE INDEX events_by_time ON events (at);
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,

@@ -27,16 +27,20 @@ namespace glovebox::sandbox {
 using namespace std::chrono_literals;
 using Call = FakeRuntime::Call;
 
-// A directory that goes with the test.
+// A directory that goes with the test; in memory where there is such a place, since each database
+// that is closed waits for its disk.
 class TempDir {
  public:
-  TempDir() : path_(testing::TempDir() + "sandbox-" + random_name(12)) {
+  TempDir() : path_(parent() + "sandbox-" + random_name(12)) {
     std::filesystem::create_directory(path_);
   }
   ~TempDir() { std::filesystem::remove_all(path_); }
   std::string file(const char* name) const { return path_ + "/" + name; }
 
  private:
+  static std::string parent() {
+    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : testing::TempDir();
+  }
   std::string path_;
 };
 

@@ -11,12 +11,18 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "store/checkpointer.h"
 
 namespace glovebox::store {
 namespace {
 
 // Distinct statements of a program are few; more than this means that SQL is being built of values.
 constexpr std::size_t kStatementsKept = 256;
+
+// Pages of 4 KiB in the WAL, from which on it is to be emptied; and from which on a commit does
+// that itself, because the checkpointer does not keep up and the file must not grow without bound.
+constexpr int kWalPages = 1000;
+constexpr int kWalPagesMax = 64'000;
 
 Errc code_for(int rc) {
   switch (rc & 0xff) {
@@ -99,6 +105,15 @@ struct Database::Impl {
   // Declared after db: statements go before the connection.
   std::unordered_map<std::string, StatementPtr, TextHash, std::equal_to<>> kept;
   bool in_transaction = false;
+  std::unique_ptr<Checkpointer> checkpointer;
+
+  static int on_commit(void* self, sqlite3* db, const char* name, int pages) {
+    if (pages >= kWalPages) static_cast<Impl*>(self)->checkpointer->request();
+    if (pages >= kWalPagesMax) {
+      ::sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    }
+    return SQLITE_OK;
+  }
 
   Result<StatementPtr> prepare(std::string_view sql) {
     if (const auto it = kept.find(sql); it != kept.end()) {
@@ -218,10 +233,12 @@ Result<Database> Database::open(const std::string& path, Options options) {
                                                      "PRAGMA foreign_keys = ON;"
                                                      "PRAGMA temp_store = MEMORY;"
                                                      "PRAGMA journal_mode = WAL;"
-                                                     "PRAGMA journal_size_limit = 16777216;"
+                                                     "PRAGMA journal_size_limit = 134217728;"
                                                      "PRAGMA synchronous = ") +
                                          sync + ";");
   if (!set) return Error(set.error()).context(what);
+  GB_TRY_ASSIGN(db.impl_->checkpointer, Checkpointer::start(path).context(what));
+  ::sqlite3_wal_hook(raw, &Impl::on_commit, db.impl_.get());
   if (options.check_integrity) {
     Result<void> sound = db.check_integrity();
     if (!sound) return std::move(sound).error().context(what);
