@@ -28,6 +28,10 @@ Task<Result<void>> all_up(CopyContext& context, std::vector<PathSpec> sources, P
   const bool wants_dir = to.path.ends_with('/');
   const bool dir = co_await is_remote_dir(context.shell.api(), base);
   if (sources.size() > 1 && !dir && !wants_dir) co_return several_need_a_directory(to.path);
+  if (wants_dir && !dir) {
+    Result<void> made = co_await make_remote_dir(context.shell.api(), base);
+    if (!made) co_return made;
+  }
   for (const PathSpec& source : sources) {
     RemotePath place = base;
     if (dir || wants_dir) {

@@ -178,6 +178,14 @@ TEST_F(Cp, PutsADirectoryInWithoutItsLinks) {
   EXPECT_THAT(ran.err, HasSubstr("symbolic link"));
 }
 
+TEST_F(Cp, MakesTheDirectoryThatTheDestinationNames) {
+  std::ofstream(here + "/a") << "1";
+  EXPECT_EQ(t.run(copy({here + "/a", in_box("new/")})).code, 0);
+  EXPECT_EQ(t.daemon().files.at("/home/user/new/a").bytes, "1");
+  EXPECT_EQ(t.run(copy({here + "/a", in_box("other")})).code, 0);
+  EXPECT_EQ(t.daemon().files.at("/home/user/other").bytes, "1");
+}
+
 TEST_F(Cp, PutsNamesInThatAreNotUtf8) {
   fs::create_directories(here + "/p");
   std::ofstream(here + "/p/\xff\xfe") << "1";

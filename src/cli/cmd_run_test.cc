@@ -319,7 +319,8 @@ TEST(Exec, RestoresTheTerminalWhenItIsEndedOrRefused) {
 TEST(Exec, FindsASandboxByNameAndByTheBeginningOfItsId) {
   CommandTest t;
   t.daemon().list_body = std::string(R"({"sandboxes":[{"id":")") + kFakeId +
-                         R"(","name":"my-box"},{"id":"sb-abbbbbbbbbbbbbbbbbbb","name":"b"}],)" +
+                         R"(","name":"my-box"},{"id":"sb-abbbbbbbbbbbbbbbbbbb","name":"b"},)" +
+                         R"({"id":"sb-accccccccccccccccccc","name":"my-box","state":"stopped"}],)" +
                          R"("next_cursor":null})";
   struct Case {
     const char* name;

@@ -33,6 +33,9 @@ inline constexpr int kCopyDepthMax = 100;
 // True when `at` is a directory, also through a link.
 Task<bool> is_remote_dir(Api& api, RemotePath at);
 
+// With its parents; fine when it is there.
+Task<Result<void>> make_remote_dir(Api& api, RemotePath at);
+
 // `local` is a file or directory, or "-" for standard input. `to` is the final place.
 Task<Result<void>> copy_up(CopyContext& context, std::string local, RemotePath to);
 

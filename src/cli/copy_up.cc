@@ -11,6 +11,7 @@
 #include "cli/display.h"
 #include "cli/json.h"
 #include "cli/path_spec.h"
+#include "net/url.h"
 #include "os/files.h"
 #include "os/sys.h"
 
@@ -31,22 +32,6 @@ Result<LocalFile> open_entry(int dir_fd, const std::string& name) {
                                     os::Resolve::kAnywhere));
   if (::fstat(file.fd.get(), &file.status) != 0) return Error::from_errno(errno, "fstat " + name);
   return file;
-}
-
-Task<Result<void>> make_remote_dir(Api& api, const RemotePath& at) {
-  json::object body;
-  if (is_utf8(at.path)) {
-    body["path"] = at.path;
-  } else {
-    body["path_b64"] = to_base64(at.path);
-  }
-  body["parents"] = true;
-  std::string rest = "files/mkdir";
-  if (!at.user.empty()) rest += "?user=" + at.user;
-  Result<std::string> made =
-      co_await api.call("POST", sandbox_target(at.sandbox, rest), to_text(body));
-  if (!made) co_return std::move(made).context("make directory " + at.path).error();
-  co_return Result<void>();
 }
 
 Task<Result<void>> put_file(CopyContext& context, const LocalFile& file, const RemotePath& to) {
@@ -99,6 +84,22 @@ void CopyContext::skip(std::string_view path, std::string_view why) {
   ++count.skipped;
   progress.clear();
   shell.warn("skipped " + safe_text(path) + ": " + std::string(why));
+}
+
+Task<Result<void>> make_remote_dir(Api& api, RemotePath at) {
+  json::object body;
+  if (is_utf8(at.path)) {
+    body["path"] = at.path;
+  } else {
+    body["path_b64"] = to_base64(at.path);
+  }
+  body["parents"] = true;
+  std::string rest = "files/mkdir";
+  if (!at.user.empty()) rest += "?user=" + net::percent_encode(at.user);
+  Result<std::string> made =
+      co_await api.call("POST", sandbox_target(at.sandbox, rest), to_text(body));
+  if (!made) co_return std::move(made).context("make directory " + at.path).error();
+  co_return Result<void>();
 }
 
 Task<bool> is_remote_dir(Api& api, RemotePath at) {

@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <array>
 #include <boost/json.hpp>
 #include <csignal>
 #include <deque>
@@ -23,7 +22,7 @@ namespace {
 namespace json = boost::json;
 
 // One message of input: well below the 1 MiB that the other end takes.
-constexpr std::size_t kInputBytes = 32 << 10;
+constexpr std::size_t kInputBytes = 64 << 10;
 constexpr std::chrono::seconds kHandshakeTimeout{60};
 
 // Lets one coroutine write to the WebSocket at a time, in their order.
@@ -126,7 +125,7 @@ Task<void> Attachment::send_text(std::string text) {
 }
 
 Task<void> Attachment::pump_input() {
-  std::array<char, kInputBytes> buffer{};
+  std::vector<char> buffer(kInputBytes);
   while (true) {
     const Result<std::size_t> got = co_await input_->read_some(buffer);
     if (!got) co_return;

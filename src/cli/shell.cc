@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <cstdlib>
 #include <utility>
@@ -116,21 +117,26 @@ Task<Result<std::string>> find_sandbox(Shell& shell, std::string text) {
   if (is_whole_id(text)) co_return text;
   Result<boost::json::array> all = co_await list_sandboxes(shell, "");
   if (!all) co_return std::move(all).error();
-  std::vector<std::string> by_name;
-  std::vector<std::string> by_prefix;
+  // What lives goes before what has ended, and a name before the beginning of an id.
+  std::array<std::vector<std::string>, 4> matches;
   for (const boost::json::value& value : *all) {
     const boost::json::object& sandbox = value.get_object();
     const std::string id = text_at(sandbox, "id");
-    if (text_at(sandbox, "name") == text) by_name.push_back(id);
-    if (!text.empty() && (id.starts_with(text) || id.starts_with("sb-" + text))) {
-      by_prefix.push_back(id);
+    const std::string state = text_at(sandbox, "state");
+    const std::size_t ended = state == "stopped" || state == "failed" ? 2 : 0;
+    if (text_at(sandbox, "name") == text) {
+      matches[ended].push_back(id);
+    } else if (!text.empty() && (id.starts_with(text) || id.starts_with("sb-" + text))) {
+      matches[ended + 1].push_back(id);
     }
   }
-  const std::vector<std::string>& found = by_name.empty() ? by_prefix : by_name;
-  if (found.empty()) {
+  const auto at = std::find_if(matches.begin(), matches.end(),
+                               [](const std::vector<std::string>& m) { return !m.empty(); });
+  if (at == matches.end()) {
     co_return Error(Errc::kNotFound, "no sandbox has the id or name '" + text +
                                          "'; `glovebox ls` shows what there is");
   }
+  const std::vector<std::string>& found = *at;
   if (found.size() > 1) {
     co_return Error(Errc::kInvalid, "'" + text + "' fits " + std::to_string(found.size()) +
                                         " sandboxes, " + found[0] + " and " + found[1] +
