@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
 #include <variant>
 
@@ -32,13 +33,28 @@ namespace native = glovebox::native;
 namespace os = glovebox::os;
 namespace warden = glovebox::warden;
 
-Result<void> die_with_parent() {
+// Not PR_SET_PDEATHSIG: the kernel forgets that whenever the process changes its fsuid, as making a
+// sandbox's disk does.
+Result<UniqueFd> watch_parent() {
   const pid_t parent = ::getppid();
-  GB_TRY(os::retry("prctl", "PR_SET_PDEATHSIG",
-                   [] { return ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); }));
-  // It may have ended before we asked.
+  GB_TRY_ASSIGN(UniqueFd watched, os::pidfd_open(parent));
+  // It may have ended before we asked, and its number may be another's by now.
   if (::getppid() != parent) return Error(Errc::kUnavailable, "the parent has ended already");
-  return {};
+  return watched;
+}
+
+// Readable when any of `fds` is; they must stay open as long.
+Result<UniqueFd> any_of(std::initializer_list<int> fds) {
+  GB_TRY_ASSIGN(const int set,
+                os::retry("epoll_create1", "", [] { return ::epoll_create1(EPOLL_CLOEXEC); }));
+  UniqueFd any(set);
+  for (const int fd : fds) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    GB_TRY(os::retry("epoll_ctl", "stop",
+                     [&] { return ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &event); }));
+  }
+  return any;
 }
 
 // Each sandbox holds a handful of descriptors.
@@ -65,7 +81,10 @@ Result<void> serve(const warden::Options& options, log::Logger& log) {
   if (::geteuid() != 0) {
     return Error(Errc::kDenied, "must run as root: it makes namespaces, mounts and cgroups");
   }
-  if (options.die_with_parent) GB_TRY(die_with_parent());
+  UniqueFd parent;
+  if (options.die_with_parent) {
+    GB_TRY_ASSIGN(parent, watch_parent());
+  }
   ::umask(0022);
   (void)::signal(SIGPIPE, SIG_IGN);
   raise_file_limit();
@@ -77,7 +96,9 @@ Result<void> serve(const warden::Options& options, log::Logger& log) {
       warden::lock_state_dir(options.warden.state_dir, glovebox::after(std::chrono::seconds(5))));
   GB_TRY_ASSIGN(const std::unique_ptr<native::Host> host, native::Host::open(options.host));
   // After open(): what the host started must not inherit blocked signals.
-  GB_TRY_ASSIGN(const UniqueFd stop, stop_signals());
+  GB_TRY_ASSIGN(const UniqueFd signals, stop_signals());
+  GB_TRY_ASSIGN(const UniqueFd stop,
+                parent ? any_of({signals.get(), parent.get()}) : any_of({signals.get()}));
   return warden::run(options.warden, *host, stop.get(), log, [&] {
     log.info("ready", {{"socket", options.warden.server.socket_path}});
     warden::notify_service_manager("READY=1");
