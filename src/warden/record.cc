@@ -10,17 +10,6 @@ constexpr std::uint32_t kMagic = 0x31524247;  // "GBR1" in the file.
 constexpr std::uint16_t kVersion = 1;
 constexpr std::size_t kBodyBytes = kRecordBytes - sizeof(std::uint64_t);
 
-// FNV-1a: each step is a bijection of the state, so any change of one byte is seen. It guards
-// against torn and damaged files; who can write here is root anyway.
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : bytes) {
-    h ^= static_cast<unsigned char>(c);
-    h *= 0x100000001b3ULL;
-  }
-  return h;
-}
-
 Error damaged(std::string_view why) {
   return {Errc::kInvalid, std::string("record: ").append(why)};
 }
@@ -49,6 +38,17 @@ Result<void> check(const Record& r) {
 
 }  // namespace
 
+// FNV-1a: each step is a bijection of the state, so any change of one byte is seen. It guards
+// against torn and damaged files; who can write here is root anyway.
+std::uint64_t record_checksum(std::string_view bytes) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : bytes) {
+    h ^= static_cast<unsigned char>(c);
+    h *= 0x100000001b3ULL;
+  }
+  return h;
+}
+
 bool operator==(const Record& a, const Record& b) { return encode_record(a) == encode_record(b); }
 
 std::string encode_record(const Record& r) {
@@ -61,7 +61,7 @@ std::string encode_record(const Record& r) {
   std::string bytes = std::move(out).take();
   bytes.resize(kBodyBytes, '\0');
   wire::Writer sum;
-  sum.number(checksum(bytes));
+  sum.number(record_checksum(bytes));
   return bytes.append(sum.bytes());
 }
 
@@ -72,7 +72,7 @@ Result<Record> decode_record(std::string_view bytes) {
   wire::Reader in(body);
   if (in.number<std::uint32_t>() != kMagic) return damaged("not a record");
   if (in.number<std::uint16_t>() != kVersion) return damaged("of another version");
-  if (tail.number<std::uint64_t>() != checksum(body)) return damaged("wrong checksum");
+  if (tail.number<std::uint64_t>() != record_checksum(body)) return damaged("wrong checksum");
 
   Record r;
   r.state = static_cast<RecordState>(in.number<std::uint8_t>());
