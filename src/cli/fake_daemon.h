@@ -38,7 +38,10 @@ class FakeDaemon {
   // Answers to files/list, instead of what `files` holds: any JSON, in this order.
   std::vector<std::string> listings;
   std::set<std::string> sandboxes;
-  std::string list_body;  // Answer to GET sandboxes, when not empty.
+  // Answers by the target's end, before anything else: "/processes" to a body, with status 200.
+  std::map<std::string, std::string> answers;
+  std::vector<std::string> bodies;  // Of the requests that `answers` answered.
+  std::string list_body;            // Answer to GET sandboxes, when not empty.
   std::set<std::string> programs{"python3", "echo",   "cat",  "exit",
                                  "sleep",   "signal", "slow", "tty"};
   std::vector<std::string> requests;    // "METHOD target", as they came.
@@ -52,6 +55,7 @@ class FakeDaemon {
 
  private:
   Task<void> handle(net::Exchange& exchange);
+  Task<bool> handle_canned(net::Exchange& exchange);
   Task<void> handle_files(net::Exchange& exchange, std::string rest);
   Task<void> handle_exec(net::Exchange& exchange);
   Task<void> play(net::WebSocket& socket, std::vector<std::string> args);

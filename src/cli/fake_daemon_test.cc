@@ -105,11 +105,27 @@ FakeDaemon::FakeDaemon(boost::asio::io_context& io, std::string socket_path)
 
 FakeDaemon::~FakeDaemon() = default;
 
+Task<bool> FakeDaemon::handle_canned(net::Exchange& exchange) {
+  const std::string line = exchange.head().method + " " + exchange.head().target;
+  for (const auto& [end, body] : answers) {
+    if (!line.ends_with(end)) continue;
+    Result<std::string> sent = co_await exchange.read_whole_body(1 << 20);
+    bodies.push_back(sent ? *sent : "");
+    net::Response answer = reply(200, body);
+    const Result<void> ignored = co_await exchange.respond(std::move(answer));
+    static_cast<void>(ignored);
+    co_return true;
+  }
+  co_return false;
+}
+
 Task<void> FakeDaemon::handle(net::Exchange& exchange) {
   const net::RequestHead& head = exchange.head();
   const std::string method = head.method;
   std::string target = head.target;
   requests.push_back(method + " " + target);
+  const bool canned = co_await handle_canned(exchange);
+  if (canned) co_return;
   net::Response answer = fault(404, "not_found", "no such route");
   const std::string one = std::string(kApi) + "/" + kFakeId;
   if (unauthorized) {
