@@ -197,10 +197,11 @@ Check check_kvm(const HostView& host) {
     return check;
   }
   check.verdict = Verdict::kWarn;
+  const bool denied = errno == EACCES;
   check.found = errno == ENOENT ? "no /dev/kvm" : std::string("/dev/kvm: ") + std::strerror(errno);
-  check.remedy =
-      "bare metal or nested virtualization, and CPU virtualization on in the firmware; "
-      "`native` does without";
+  check.remedy = denied ? "run as root, or join the group kvm"
+                        : "bare metal or nested virtualization, and CPU virtualization on in the "
+                          "firmware; `native` does without";
   return check;
 }
 

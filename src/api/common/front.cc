@@ -84,9 +84,11 @@ void Front::record(net::Exchange& exchange, const Trace& trace, double seconds) 
   route.by_class[status_class]->add();
   route.seconds->observe(seconds);
 
-  const log::Level level = status >= 500 ? log::Level::kWarn : trace.level;
-  if (!log_.enabled(level)) return;
   const net::RequestHead& head = exchange.head();
+  // "Not yet" is what /ready is asked for, and whoever waits asks often.
+  const bool not_ready = status == 503 && path_of(head) == "/ready";
+  const log::Level level = status >= 500 && !not_ready ? log::Level::kWarn : trace.level;
+  if (!log_.enabled(level)) return;
   log_.write(level, "request",
              {{"request_id", exchange.request_id()},
               {"method", head.method},
