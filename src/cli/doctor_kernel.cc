@@ -117,6 +117,9 @@ Check check_landlock() {
   const long abi = ::syscall(kCreateRuleset, nullptr, 0, kVersionFlag);
   if (abi > 0) {
     check.found = "ABI " + std::to_string(abi);
+    if (abi >= 2) return check;  // 2 has renaming between directories.
+    check.verdict = Verdict::kWarn;
+    check.remedy = "a kernel from 5.19 on";
     return check;
   }
   check.verdict = Verdict::kWarn;

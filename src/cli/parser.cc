@@ -75,19 +75,20 @@ class Grammar {
         ->type_name(type);
   }
   // Each flag takes one KEY=VALUE; without that CLI11 would swallow what follows.
-  static void pairs(CLI::App* app, const std::string& name, Pairs& target, const std::string& what,
-                    const std::string& help) {
-    app->add_option_function<std::vector<std::string>>(
-           name,
-           [&target, what](const std::vector<std::string>& texts) {
-             target.clear();
-             for (const std::string& text : texts) {
-               auto parsed = parse_key_value(text, what);
-               if (!parsed) throw CLI::ValidationError(parsed.error().text());
-               target.push_back(std::move(*parsed));
-             }
-           },
-           help)
+  static CLI::Option* pairs(CLI::App* app, const std::string& name, Pairs& target,
+                            const std::string& what, const std::string& help) {
+    return app
+        ->add_option_function<std::vector<std::string>>(
+            name,
+            [&target, what](const std::vector<std::string>& texts) {
+              target.clear();
+              for (const std::string& text : texts) {
+                auto parsed = parse_key_value(text, what);
+                if (!parsed) throw CLI::ValidationError(parsed.error().text());
+                target.push_back(std::move(*parsed));
+              }
+            },
+            help)
         ->allow_extra_args(false)
         ->type_name("KEY=VALUE");
   }
@@ -98,6 +99,7 @@ class Grammar {
 
   std::shared_ptr<HelpFormatter> formatter_ = std::make_shared<HelpFormatter>();
   CLI::App app_{"Runs code that nobody has read in sandboxes on this machine.", "glovebox"};
+  std::vector<CLI::App*> commands_;
   Globals globals_;
   RunOptions run_;
   CreateOptions create_;
@@ -130,7 +132,6 @@ Grammar::Grammar() {
               std::string(kDefaultUrl) + ".\nHelp on a command: glovebox COMMAND --help");
   formatter_->set_usage(&app_, "COMMAND [OPTIONS]");
   app_.set_version_flag("--version", "glovebox " GLOVEBOX_VERSION);
-  add_globals(&app_);
   add_run();
   add_create();
   add_lists();
@@ -139,6 +140,9 @@ Grammar::Grammar() {
   add_processes();
   add_states();
   add_host();
+  // Last, so that help ends with them.
+  add_globals(&app_);
+  for (CLI::App* app : commands_) add_globals(app);
 }
 
 CLI::App* Grammar::add(CLI::App* parent, const Spec& spec, const std::string& group) {
@@ -146,7 +150,7 @@ CLI::App* Grammar::add(CLI::App* parent, const Spec& spec, const std::string& gr
   app->group(group);
   formatter_->set_usage(app, std::string(spec.usage));
   if (!spec.footer.empty()) app->footer(std::string(spec.footer));
-  add_globals(app);
+  commands_.push_back(app);
   return app;
 }
 
@@ -189,8 +193,10 @@ void Grammar::add_sandbox_options(CLI::App* app, SandboxOptions& to) {
       ->check(CLI::IsMember({"shared-kernel", "user-kernel", "vm"}))
       ->type_name("CLASS")
       ->group(group);
-  pairs(app, "-e,--env", to.env, "variable", "Environment of every command in it; repeat for more");
-  pairs(app, "-l,--label", to.labels, "label", "Label to find it by; repeat for more");
+  pairs(app, "-e,--env", to.env, "variable", "Environment of every command in it; repeat for more")
+      ->group(group);
+  pairs(app, "-l,--label", to.labels, "label", "Label to find it by; repeat for more")
+      ->group(group);
 }
 
 void Grammar::add_run() {
@@ -206,7 +212,6 @@ void Grammar::add_run() {
            "  echo data | glovebox run -- wc -c"},
           std::string(kSandboxes));
   app->prefix_command();
-  add_sandbox_options(app, run_.sandbox);
   option(app, "--timeout", run_.timeout_s, parse_duration, "DURATION",
          "Kill the command after that long; exit code 124");
   app->add_flag("--keep", run_.keep, "Leave the sandbox there afterwards (for an hour, or --ttl)");
@@ -218,6 +223,7 @@ void Grammar::add_run() {
   app->add_option("--cwd", run_.cwd, "Directory to start in")->type_name("DIR");
   app->add_option("-u,--user", run_.user, "User inside (default: user)")->type_name("NAME");
   app->add_flag("-n,--no-stdin", run_.no_stdin, "Pass no input on");
+  add_sandbox_options(app, run_.sandbox);
 }
 
 void Grammar::add_create() {
