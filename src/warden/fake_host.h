@@ -115,6 +115,7 @@ class FakeBox final : public native::Box {
   }
   Result<std::vector<UniqueFd>> make_sockets(int count, bool ipv6) override {
     std::vector<UniqueFd> fds;
+    fds.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       fds.emplace_back(
           ::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -8,6 +8,7 @@ namespace {
 Result<std::variant<Options, Text>> parse(std::vector<std::string> args) {
   args.insert(args.begin(), "glovebox-warden");
   std::vector<char*> argv;
+  argv.reserve(args.size() + 1);
   for (std::string& a : args) argv.push_back(a.data());
   const int argc = static_cast<int>(argv.size());
   argv.push_back(nullptr);

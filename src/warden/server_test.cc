@@ -188,6 +188,7 @@ TEST_F(ServerTest, ConnectionsAreBounded) {
   config_.server.connections_max = 3;
   start();
   std::vector<TestPeer> peers;
+  peers.reserve(3);
   for (int i = 0; i < 3; ++i) peers.push_back(greeted());
   TestPeer last = peer();
   EXPECT_TRUE(last.closed());

@@ -27,7 +27,7 @@ class FakeHostTest : public ::testing::Test {
     config_.server.client_gid = ::getegid();
     config_.server.agent_socket_dir = "/fake";
   }
-  ~FakeHostTest() override { stop(); }
+  void TearDown() override { stop(); }
 
   void start() {
     ASSERT_FALSE(thread_.joinable());

@@ -183,7 +183,7 @@ Task<Result<void>> WardenRuntime::destroy(SandboxId id, Deadline deadline) {
   Impl& impl = *impl_;
   const auto pass = impl.gate.enter();
   if (!pass) co_return shutting_down();
-  const std::string name = id.str();
+  const std::string& name = id.str();
   const auto entry = impl.known.find(name);
   if (entry != impl.known.end()) entry->second.ending = true;
   impl.stock.drop(name);
@@ -254,7 +254,7 @@ Task<Result<UniqueFd>> WardenRuntime::open_port(SandboxId id, std::uint16_t port
   const auto pass = impl.gate.enter();
   if (!pass) co_return shutting_down();
   if (port == 0) co_return Error(Errc::kInvalid, "port 0 cannot be connected to");
-  const std::string name = id.str();
+  const std::string& name = id.str();
   if (!impl.known.contains(name)) co_return unknown(name);
   Result<UniqueFd> fd = co_await impl.dial(name, Family::kV4, port, deadline);
   if (fd || fd.error().sys_errno() != ECONNREFUSED) co_return fd;

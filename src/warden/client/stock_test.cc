@@ -11,6 +11,7 @@ using std::chrono::seconds;
 
 std::vector<UniqueFd> some(int count) {
   std::vector<UniqueFd> fds;
+  fds.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) fds.emplace_back(::eventfd(0, EFD_CLOEXEC));
   return fds;
 }
