@@ -40,6 +40,8 @@ class FakeTime final : public TimeSource {
     while (io_.poll() > 0) {
     }
   }
+  // Time passes while the thread is busy: nothing that is due has run yet.
+  void stall(Clock::duration d) { move_to(now_ + d); }
   // What an administrator or NTP does.
   void jump_wall(Millis d) { wall_ += d; }
   std::size_t waiting() const { return waiting_.size(); }

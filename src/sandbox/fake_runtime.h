@@ -93,6 +93,7 @@ class FakeRuntime final : public Runtime {
   Task<Result<std::vector<Live>>> list(Deadline deadline) override {
     // What was true when it was asked: the answer may be old when it arrives.
     std::vector<Live> all;
+    all.reserve(live.size());
     for (const auto& [id, state] : live) all.push_back({SandboxId(id), state.frozen});
     const std::optional<Error> fault = co_await perform(Call::kList, deadline);
     if (fault) co_return *fault;

@@ -185,6 +185,7 @@ TEST(Queue, NeverMakesMoreAtOnceThanItHasWorkers) {
   World w(with(7, 1000));
   w.runtime->plan(Call::kCreate).takes = 10ms;
   std::vector<Slot<Made>> made;
+  made.reserve(made.size() + 100);
   for (int i = 0; i < 100; ++i) made.push_back(w.begin(w.service->create({}, "")));
   w.time->advance(1s);
   for (const auto& m : made) EXPECT_TRUE(*m && **m);
@@ -218,6 +219,7 @@ TEST(Queue, IsBounded) {
   World w(c);
   w.make();
   std::vector<Slot<Made>> waiting;
+  waiting.reserve(waiting.size() + 3);
   for (int i = 0; i < 3; ++i) waiting.push_back(w.begin(w.service->create({}, "")));
   const Made more = w.now(w.service->create({}, ""));
   ASSERT_FALSE(more);
@@ -269,6 +271,7 @@ TEST(Queue, AThousandAtOnceAgainstAHundredPlaces) {
   World w(with(16, 100));
   w.runtime->plan(Call::kCreate).takes = 20ms;
   std::vector<Slot<Made>> burst;
+  burst.reserve(burst.size() + 1000);
   for (int i = 0; i < 1000; ++i) burst.push_back(w.begin(w.service->create({}, "")));
   std::size_t most = 0;
   for (int i = 0; i < 400; ++i) {
@@ -293,6 +296,7 @@ TEST(Queue, AThousandAtOnceAgainstAHundredPlaces) {
 
   for (std::size_t i = 0; i < 50; ++i) ASSERT_TRUE(w.now(w.service->destroy(ids[i])));
   std::vector<Slot<Made>> more;
+  more.reserve(more.size() + 50);
   for (int i = 0; i < 50; ++i) more.push_back(w.begin(w.service->create({}, "")));
   w.time->advance(1s);
   for (const auto& slot : more) {

@@ -200,6 +200,21 @@ TEST(Expiry, AnExtendAtTheDeadlineIsRefused) {
   EXPECT_EQ(w.state(s.id), State::kStopped);
 }
 
+TEST(Expiry, HoldsEvenWhenTheClockIsLate) {
+  World w;
+  for (int call = 0; call < 4; ++call) {
+    const Sandbox s = w.make(lasting(10s));
+    w.time->stall(10s);
+    if (call == 0) EXPECT_FALSE(w.begin(w.service->extend(s.id, 10s))->value());
+    if (call == 1) EXPECT_FALSE(w.begin(w.service->pause(s.id))->value());
+    if (call == 2) EXPECT_FALSE(w.service->use(s.id));
+    w.time->settle();
+    w.time->advance(0s);
+    EXPECT_EQ(w.state(s.id), State::kStopped) << call;
+    EXPECT_TRUE(w.reason(s.id).starts_with("expired")) << call;
+  }
+}
+
 TEST(Expiry, MayBeShortenedAndSetToAMoment) {
   World w;
   const Sandbox s = w.make(lasting(1h));
@@ -240,6 +255,7 @@ TEST(Expiry, ThousandsEndInTheirOwnMoment) {
   c.sandboxes_max = 5000;
   World w(c);
   std::vector<Sandbox> all;
+  all.reserve(all.size() + 3000);
   for (int i = 0; i < 3000; ++i) all.push_back(w.make(lasting(Millis(5000 + i * 7 % 3000))));
   w.time->advance(4999ms);
   EXPECT_EQ(w.runtime->live.size(), 3000U);

@@ -217,6 +217,7 @@ TEST(Reconcile, IsNotFooledByAnAnswerThatIsOld) {
   EXPECT_EQ(w.state(old.id), State::kRunning);
   EXPECT_EQ(w.state(pauses.id), State::kPaused);
   EXPECT_TRUE(w.runtime->live.at(pauses.id.str()).frozen);
+  EXPECT_EQ(w.runtime->calls(Call::kFreeze), 1) << "what was just paused is not put right";
   EXPECT_EQ(w.service->snapshot().orphans_destroyed_total, 0U);
   EXPECT_EQ(w.service->snapshot().lost_total, 0U);
 }

@@ -17,11 +17,13 @@ namespace glovebox::store {
 namespace {
 
 class StoreTest : public testing::Test {
+ public:
+  ~StoreTest() override { std::filesystem::remove_all(dir_); }
+
  protected:
   StoreTest() : dir_(testing::TempDir() + "store-" + random_name(10)) {
     std::filesystem::create_directory(dir_);
   }
-  ~StoreTest() override { std::filesystem::remove_all(dir_); }
 
   std::string path() const { return dir_ + "/t.db"; }
   Database open() {
