@@ -99,7 +99,8 @@ Task<Result<void>> ClientConnection::write_body(std::string_view bytes, Deadline
   parts[0] = ::iovec{const_cast<char*>(header.data()), header.size()};
   parts[1] = ::iovec{const_cast<char*>(bytes.data()), bytes.size()};
   parts[2] = ::iovec{const_cast<char*>("\r\n"), 2};
-  Result<void> done = co_await impl.stream.impl().write_parts(parts.data(), parts.size(), deadline);
+  Parts left{parts.data(), parts.size()};
+  Result<void> done = co_await impl.stream.impl().write_rest(left, deadline);
   if (!done) impl.keep_alive = false;
   co_return done;
 }

@@ -19,7 +19,8 @@ namespace {
 constexpr std::uint64_t kDrainBytesMax = 256 << 10;
 constexpr std::uint64_t kLingerBytesMax = 1 << 20;
 constexpr auto kLinger = std::chrono::seconds(2);
-constexpr std::size_t kOutBytesKept = 16 << 10;
+constexpr std::size_t kHeadBytesKept = 2 << 10;
+constexpr std::size_t kOutBytesKept = 2 << 10;
 
 }  // namespace
 
@@ -47,59 +48,79 @@ void Connection::cut() {
 
 Task<void> Connection::run() {
   for (;;) {
-    const bool got = co_await read_head();
-    if (!got) break;
-    co_await handle();
+    const HeadFault fault = co_await next_head();
+    if (fault.status == 0) break;
+    if (fault.status != 200) {
+      co_await refuse(fault);
+      break;
+    }
+    bool threw = false;
+    try {
+      Task<void> task = server_.handler(*this);
+      co_await std::move(task);
+    } catch (const std::exception&) {
+      // A bug of the handler's, or the cancellation of a connection that is being cut.
+      threw = true;
+    }
     if (taken_over_) co_return;
-    const bool again = co_await end_exchange();
+    if (reply_ != Reply::kFinished) co_await settle(threw);
+    if (reply_ != Reply::kFinished) break;
+    bool again = keep_alive_ && !server_.closing;
+    if (!body_.done()) again = co_await drain();
     if (!again) break;
   }
   if (needs_linger_ && reply_ != Reply::kAborted) co_await linger();
 }
 
-// Reads until there is a byte. False: the client left, or was idle for too long.
-Task<bool> Connection::wait_for_bytes() {
-  Stream::Impl& wire = stream_.impl();
-  const Deadline deadline = after(server_.limits.idle);
+void Connection::begin_exchange() {
+  // Small ones are kept to be used again; large ones would add up over idle connections.
+  if (scanner_.head_bytes() > kHeadBytesKept) head_ = RequestHead();
+  if (out_.capacity() > kOutBytesKept) out_ = std::string();
+  scanner_.reset();
+  reply_ = Reply::kNone;
+  status_ = 0;
+  keep_alive_ = true;
+  awaits_continue_ = false;
+  body_.start_none();
   idle_ = true;
-  while (in_.empty()) {
-    if (server_.closing || !wire.fd) co_return false;
-    if (wire.owes_yield()) co_await Loop::yield();
-    ssize_t n = kWouldBlock;
-    if (wire.watch.readable) {
-      const std::span<char> room = in_.prepare(server_.limits.head_bytes_max);
-      n = wire.try_read(room.data(), room.size());
-    }
-    if (n == 0 || n == kFailed) co_return false;
-    if (n > 0) {
-      in_.commit(static_cast<std::size_t>(n));
-      // RFC 9112, 2.2: an empty line before a request is to be ignored.
-      while (in_.view().substr(0, 2) == "\r\n") in_.consume(2);
-      continue;
-    }
-    wire.busy = 0;
-    in_.release_if_empty();
-    const Wake wake = co_await wire.readable(deadline);
-    if (wake != Wake::kReady) co_return false;
-  }
-  idle_ = false;
-  co_return true;
 }
 
-// Reads until the head is complete, or says what is wrong with it. A status of 0: just close.
-Task<HeadFault> Connection::fill_head() {
+// Looks at what there is of a head: what is wrong with it, 200 when it is whole and sound, or
+// nothing when more is needed.
+std::optional<HeadFault> Connection::examine_head() {
+  const HeadScanner::Found found = scanner_.scan(in_.view());
+  if (found == HeadScanner::Found::kBad) return HeadFault{400, "malformed request head"};
+  const bool whole = found == HeadScanner::Found::kEnd;
+  const std::size_t size = whole ? scanner_.head_bytes() : in_.size();
+  if (size > server_.limits.head_bytes_max) return HeadFault{431, "request head too large"};
+  if (!whole) return std::nullopt;
+  const HeadFault fault = take_head(in_.view().substr(0, size));
+  in_.consume(size);
+  return fault;
+}
+
+// Waits for a request and reads its head. The fault's status is 200 for none, and 0 when there is
+// nothing to say: the client left, or was idle for too long.
+Task<HeadFault> Connection::next_head() {
+  begin_exchange();
   Stream::Impl& wire = stream_.impl();
-  const Deadline deadline = after(server_.limits.head_timeout);
+  Deadline deadline = after(server_.limits.idle);
   for (;;) {
-    const HeadScanner::Found found = scanner_.scan(in_.view());
-    if (found == HeadScanner::Found::kBad) co_return HeadFault(400, "malformed request head");
-    const bool whole = found == HeadScanner::Found::kEnd;
-    const std::size_t size = whole ? scanner_.head_bytes() : in_.size();
-    if (size > server_.limits.head_bytes_max) co_return HeadFault(431, "request head too large");
-    if (whole) co_return HeadFault(200, "");
-    if (Clock::now() >= deadline) co_return HeadFault(408, "request head took too long");
+    if (idle_) {
+      // RFC 9112, 2.2: an empty line before a request is to be ignored.
+      while (in_.view().substr(0, 2) == "\r\n") in_.consume(2);
+      if (!in_.empty()) {
+        idle_ = false;
+        deadline = after(server_.limits.head_timeout);
+      }
+    }
+    if (!idle_) {
+      const std::optional<HeadFault> fault = examine_head();
+      if (fault) co_return *fault;
+      if (Clock::now() >= deadline) co_return HeadFault(408, "request head took too long");
+    }
+    if (!wire.fd || (idle_ && server_.closing)) co_return HeadFault(0, "");
     if (wire.owes_yield()) co_await Loop::yield();
-    if (!wire.fd) co_return HeadFault(0, "");
     ssize_t n = kWouldBlock;
     if (wire.watch.readable) {
       // One more than allowed, so that the limit itself can be reached.
@@ -112,42 +133,21 @@ Task<HeadFault> Connection::fill_head() {
       continue;
     }
     wire.busy = 0;
+    in_.release_if_empty();
     const Wake wake = co_await wire.readable(deadline);
-    if (wake == Wake::kTimeout) co_return HeadFault(408, "request head took too long");
-    if (wake != Wake::kReady) co_return HeadFault(0, "");
+    if (wake == Wake::kReady) continue;
+    if (wake == Wake::kTimeout && !idle_) co_return HeadFault(408, "request head took too long");
+    co_return HeadFault(0, "");
   }
-}
-
-// Reads one head. False: the connection is to be closed, and what there was to say was said.
-Task<bool> Connection::read_head() {
-  scanner_.reset();
-  reply_ = Reply::kNone;
-  status_ = 0;
-  keep_alive_ = true;
-  awaits_continue_ = false;
-  body_.start_none();
-  head_ = RequestHead();
-  while (in_.view().substr(0, 2) == "\r\n") in_.consume(2);
-  const bool any = co_await wait_for_bytes();
-  if (!any) co_return false;
-
-  HeadFault fault = co_await fill_head();
-  if (fault.status == 0) co_return false;
-  if (fault.status == 200) {
-    const std::string_view bytes = in_.view().substr(0, scanner_.head_bytes());
-    fault = take_head(bytes);
-    in_.consume(bytes.size());
-  }
-  if (fault.status == 200) co_return true;
-  request_id_ = make_request_id();
-  co_await refuse(fault);
-  co_return false;
 }
 
 HeadFault Connection::take_head(std::string_view bytes) {
-  std::variant<RequestHead, HeadFault> parsed = parse_request_head(bytes);
-  if (const HeadFault* fault = std::get_if<HeadFault>(&parsed)) return *fault;
-  head_ = std::move(std::get<RequestHead>(parsed));
+  const HeadFault fault = parse_request_head(bytes, head_);
+  if (fault.status != 200) {
+    head_ = RequestHead();
+    request_id_ = make_request_id();
+    return fault;
+  }
   keep_alive_ = head_.keep_alive;
 
   const std::string_view id = head_.headers.get("X-Request-ID");
@@ -177,43 +177,31 @@ Task<void> Connection::refuse(HeadFault fault) {
   if (!sent) reply_ = Reply::kAborted;
 }
 
-Task<void> Connection::handle() {
-  bool threw = false;
-  try {
-    Task<void> task = server_.handler(*this);
-    co_await std::move(task);
-  } catch (const std::exception&) {
-    // A bug of the handler's, or the cancellation of a connection that is being cut.
-    threw = true;
-  }
-  if (taken_over_ || reply_ == Reply::kFinished || reply_ == Reply::kAborted) co_return;
+// For a handler that did not finish its reply.
+Task<void> Connection::settle(bool threw) {
+  if (reply_ == Reply::kAborted) co_return;
   if (!started() && stream_.impl().fd) {
     const HeadFault fault{500, threw ? "request failed" : "no reply was made"};
-    co_await refuse(fault);
-    co_return;
+    co_return co_await refuse(fault);
   }
   abort();
 }
 
-// After the handler. True: the connection can take another request.
-Task<bool> Connection::end_exchange() {
-  if (reply_ != Reply::kFinished) co_return false;
-  if (!body_.done()) {
-    needs_linger_ = true;
-    const bool long_rest =
-        body_.kind() == BodyReader::Kind::kLength && body_.left() > kDrainBytesMax;
-    if (!keep_alive_ || awaits_continue_ || long_rest) co_return false;
-    std::array<char, 4096> waste;
-    std::uint64_t dropped = 0;
-    while (!body_.done()) {
-      Result<std::size_t> n = co_await body_.read(waste, after(kLinger));
-      if (!n) co_return false;
-      dropped += *n;
-      if (dropped > kDrainBytesMax) co_return false;
-    }
-    needs_linger_ = false;
+// Reads what the handler left of the body. True: the connection can take another request.
+Task<bool> Connection::drain() {
+  needs_linger_ = true;
+  const bool long_rest = body_.kind() == BodyReader::Kind::kLength && body_.left() > kDrainBytesMax;
+  if (!keep_alive_ || server_.closing || awaits_continue_ || long_rest) co_return false;
+  std::array<char, 4096> waste;
+  std::uint64_t dropped = 0;
+  while (!body_.done()) {
+    Result<std::size_t> n = co_await body_.read(waste, after(kLinger));
+    if (!n) co_return false;
+    dropped += *n;
+    if (dropped > kDrainBytesMax) co_return false;
   }
-  co_return keep_alive_ && !server_.closing;
+  needs_linger_ = false;
+  co_return true;
 }
 
 // RFC 9112, 9.6: closing with bytes unread would reset the connection, and the reset may overtake
@@ -284,7 +272,6 @@ void Connection::begin_head(int status, std::optional<std::uint64_t> content_len
   decide_framing(status, content_length);
   status_ = status;
   out_.clear();
-  if (out_.capacity() > kOutBytesKept) out_.shrink_to_fit();
   append_status_line(out_, status);
   out_.append("Date: ").append(server_.loop.http_date()).append("\r\n");
   const bool may_have_length = status >= 200 && status != 204;
@@ -344,31 +331,49 @@ Result<void> Connection::check_length(std::size_t bytes, bool last) {
   return Error(Errc::kInternal, "reply shorter than its Content-Length");
 }
 
-Task<Result<void>> Connection::write_pieces(std::span<const std::string_view> pieces, bool last,
-                                            Deadline deadline) {
-  if (reply_ == Reply::kAborted) co_return Error(Errc::kUnavailable, "write: aborted");
-  if (reply_ != Reply::kHead && reply_ != Reply::kStarted) {
-    co_return Error(Errc::kInternal, "write outside of a reply");
+std::optional<Result<void>> Connection::write_now(Outgoing& outgoing,
+                                                  std::span<const std::string_view> pieces,
+                                                  bool last) {
+  if (reply_ == Reply::kAborted) {
+    return Result<void>(Error(Errc::kUnavailable, "write: aborted"));
   }
-  std::array<::iovec, kPiecesMax + 4> parts;
+  if (reply_ != Reply::kHead && reply_ != Reply::kStarted) {
+    return Result<void>(Error(Errc::kInternal, "write outside of a reply"));
+  }
   std::size_t count = 0;
   const auto add = [&](std::string_view bytes) {
-    parts[count++] = ::iovec{const_cast<char*>(bytes.data()), bytes.size()};
+    outgoing.parts[count++] = ::iovec{const_cast<char*>(bytes.data()), bytes.size()};
   };
   std::size_t size = 0;
   for (const std::string_view piece : pieces) size += piece.size();
-  GB_CO_TRY(check_length(size, last));
-  char space[24];
+  Result<void> fits = check_length(size, last);
+  if (!fits) return fits;
   if (reply_ == Reply::kHead) add(out_);
-  if (framing_ == Framing::kChunked && size > 0) add(chunk_header(size, space));
+  if (framing_ == Framing::kChunked && size > 0) add(chunk_header(size, outgoing.space));
   if (framing_ != Framing::kNone) {
     for (const std::string_view piece : pieces) add(piece);
   }
   if (framing_ == Framing::kChunked && size > 0) add("\r\n");
   if (framing_ == Framing::kChunked && last) add("0\r\n\r\n");
-  Result<void> sent = co_await stream_.impl().write_parts(parts.data(), count, deadline);
-  reply_ = !sent ? Reply::kAborted : last ? Reply::kFinished : Reply::kStarted;
-  co_return sent;
+  outgoing.left = Parts{outgoing.parts.data(), count};
+  outgoing.last = last;
+  reply_ = Reply::kStarted;
+  std::optional<Result<void>> done = stream_.impl().write_now(outgoing.left);
+  if (done) reply_ = !*done ? Reply::kAborted : last ? Reply::kFinished : Reply::kStarted;
+  return done;
+}
+
+Task<Result<void>> Connection::write_rest(Outgoing& outgoing, Deadline deadline) {
+  Result<void> done = co_await stream_.impl().write_rest(outgoing.left, deadline);
+  reply_ = !done ? Reply::kAborted : outgoing.last ? Reply::kFinished : Reply::kStarted;
+  co_return done;
+}
+
+Task<Result<void>> Connection::write_pieces(std::span<const std::string_view> pieces, bool last) {
+  Outgoing outgoing;
+  std::optional<Result<void>> done = write_now(outgoing, pieces, last);
+  if (!done) done = co_await write_rest(outgoing, body_deadline());
+  co_return std::move(*done);
 }
 
 Task<Result<void>> Connection::respond(Response response) {
@@ -381,7 +386,10 @@ Task<Result<void>> Connection::respond(Response response) {
   }
   end_head();
   const std::string_view body = response.body;
-  co_return co_await write_pieces(std::span(&body, 1), true, body_deadline());
+  Outgoing outgoing;
+  std::optional<Result<void>> done = write_now(outgoing, std::span(&body, 1), true);
+  if (!done) done = co_await write_rest(outgoing, body_deadline());
+  co_return std::move(*done);
 }
 
 Task<Result<void>> Connection::start(int status, Headers headers,
@@ -395,18 +403,18 @@ Task<Result<void>> Connection::start(int status, Headers headers,
   }
   end_head();
   const std::span<const std::string_view> nothing;
-  co_return co_await write_pieces(nothing, false, body_deadline());
+  co_return co_await write_pieces(nothing, false);
 }
 
 Task<Result<void>> Connection::write(std::string_view bytes) {
   if (bytes.empty() && reply_ == Reply::kStarted) co_return Result<void>();
-  co_return co_await write_pieces(std::span(&bytes, 1), false, body_deadline());
+  co_return co_await write_pieces(std::span(&bytes, 1), false);
 }
 
 Task<Result<void>> Connection::finish() {
   if (reply_ == Reply::kFinished) co_return Result<void>();
   const std::span<const std::string_view> nothing;
-  co_return co_await write_pieces(nothing, true, body_deadline());
+  co_return co_await write_pieces(nothing, true);
 }
 
 void Connection::abort() {

@@ -2,7 +2,9 @@
 
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "net/body_reader.h"
@@ -58,10 +60,18 @@ class Connection final : public Exchange, public Link {
   void end_head();
   void end_upgrade_head(std::string_view protocol);
   // One write of several pieces, as one chunk where the reply is chunked. `last` finishes the
-  // reply in the same write.
+  // reply in the same write. Returns nothing when it has to wait: then write_rest() must follow,
+  // with the pieces still there.
   static constexpr std::size_t kPiecesMax = 16;
-  Task<Result<void>> write_pieces(std::span<const std::string_view> pieces, bool last,
-                                  Deadline deadline);
+  struct Outgoing {
+    std::array<::iovec, kPiecesMax + 4> parts;
+    Parts left{nullptr, 0};
+    char space[24];
+    bool last = false;
+  };
+  std::optional<Result<void>> write_now(Outgoing& outgoing,
+                                        std::span<const std::string_view> pieces, bool last);
+  Task<Result<void>> write_rest(Outgoing& outgoing, Deadline deadline);
   bool taken_over() const noexcept { return taken_over_; }
   bool head_waits() const noexcept { return reply_ == Reply::kHead; }
   // The bytes of a reply with a length went another way than through write().
@@ -71,14 +81,15 @@ class Connection final : public Exchange, public Link {
   enum class Reply { kNone, kHead, kStarted, kFinished, kAborted };
   enum class Framing { kNone, kLength, kChunked, kToEnd };
 
-  Task<bool> read_head();
-  Task<bool> wait_for_bytes();
-  Task<HeadFault> fill_head();
+  Task<HeadFault> next_head();
+  void begin_exchange();
+  std::optional<HeadFault> examine_head();
   HeadFault take_head(std::string_view bytes);
   Task<void> refuse(HeadFault fault);
-  Task<void> handle();
-  Task<bool> end_exchange();
+  Task<void> settle(bool threw);
+  Task<bool> drain();
   Task<void> linger();
+  Task<Result<void>> write_pieces(std::span<const std::string_view> pieces, bool last);
   void decide_framing(int status, std::optional<std::uint64_t> content_length);
   bool append_headers(const Headers& headers);
   Deadline body_deadline() const;

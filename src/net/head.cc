@@ -43,9 +43,12 @@ bool is_host(std::string_view host) {
 template <bool kRequest>
 class Parser final : public http::basic_parser<kRequest> {
  public:
-  Headers headers;
-  std::string method;
-  std::string target;
+  explicit Parser(std::vector<FieldView>& to) : fields(to) { fields.clear(); }
+
+  std::vector<FieldView>& fields;  // Point into the head.
+  std::string_view method;
+  std::string_view target;
+  std::string_view host;
   int status = 0;
   int version = 11;
   int lengths = 0;
@@ -79,8 +82,8 @@ class Parser final : public http::basic_parser<kRequest> {
  private:
   void on_request_impl(http::verb, beast::string_view m, beast::string_view t, int v,
                        error_code&) override {
-    method.assign(m.data(), m.size());
-    target.assign(t.data(), t.size());
+    method = {m.data(), m.size()};
+    target = {t.data(), t.size()};
     version = v;
   }
   void on_response_impl(int code, beast::string_view, int v, error_code&) override {
@@ -99,15 +102,19 @@ class Parser final : public http::basic_parser<kRequest> {
         ++encodings;
         chunked = equal_ignoring_case(text, "chunked");
         break;
-      case http::field::host: ++hosts; break;
+      case http::field::host:
+        ++hosts;
+        host = text;
+        break;
       default: break;
     }
-    if (headers.size() >= kHeaderCountMax) {
+    if (fields.size() >= kHeaderCountMax) {
       too_many = true;
       ec = http::error::header_limit;
       return;
     }
-    headers.add(std::string(name), std::string(text));
+    // Within the head: Beast copies a value only to unfold it, and the scanner refuses folds.
+    fields.push_back(FieldView{{name.data(), name.size()}, text});
   }
   void on_header_impl(error_code&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
@@ -145,44 +152,67 @@ bool is_target(std::string_view target) {
 
 }  // namespace
 
-std::variant<RequestHead, HeadFault> parse_request_head(std::string_view bytes) {
-  Parser<true> parser;
+HeadFault parse_request_head(std::string_view bytes, RequestHead& head) {
+  static thread_local std::vector<FieldView> fields;
+  Parser<true> parser(fields);
   if (!parser.run(bytes)) {
-    if (parser.too_many) return HeadFault{431, "too many headers"};
-    return HeadFault{400, "malformed request"};
+    if (parser.too_many) return {431, "too many headers"};
+    return {400, "malformed request"};
   }
-  if (const char* fault = parser.framing_fault()) return HeadFault{400, fault};
-  if (parser.hosts > 1) return HeadFault{400, "more than one Host"};
-  if (parser.hosts == 0 && parser.version >= 11) return HeadFault{400, "no Host"};
-  if (!is_host(parser.headers.get("Host"))) return HeadFault{400, "malformed Host"};
+  if (const char* fault = parser.framing_fault()) return {400, fault};
+  if (parser.hosts > 1) return {400, "more than one Host"};
+  if (parser.hosts == 0 && parser.version >= 11) return {400, "no Host"};
+  if (!is_host(parser.host)) return {400, "malformed Host"};
 
-  RequestHead head;
-  head.method = std::move(parser.method);
-  head.target = std::move(parser.target);
-  head.headers = std::move(parser.headers);
+  head.method = parser.method;
+  head.target = parser.target;
+  head.headers.clear();
+  head.headers.reserve(fields.size());
+  for (const FieldView& field : fields) {
+    head.headers.add(std::string(field.name), std::string(field.value));
+  }
   head.content_length = parser.content_length;
   head.chunked = parser.chunked;
   head.keep_alive = parser.keep_alive();
   head.http_1_0 = parser.version < 11;
   head.upgrade = parser.upgrade() && head.headers.has("Upgrade");
-  if (head.method == "CONNECT") return HeadFault{501, "CONNECT is not supported"};
-  if (!is_target(head.target) || !to_origin_form(head)) {
-    return HeadFault{400, "malformed request target"};
-  }
+  if (head.method == "CONNECT") return {501, "CONNECT is not supported"};
+  if (!is_target(head.target) || !to_origin_form(head)) return {400, "malformed request target"};
+  return {200, ""};
+}
+
+std::variant<RequestHead, HeadFault> parse_request_head(std::string_view bytes) {
+  RequestHead head;
+  const HeadFault fault = parse_request_head(bytes, head);
+  if (fault.status != 200) return fault;
   return head;
 }
 
-std::variant<ResponseHead, HeadFault> parse_response_head(std::string_view bytes) {
-  Parser<false> parser;
-  if (!parser.run(bytes)) return HeadFault{502, "malformed reply"};
-  if (const char* fault = parser.framing_fault()) return HeadFault{502, fault};
-  if (parser.status < 100 || parser.status > 599) return HeadFault{502, "status out of range"};
-  ResponseHead head;
+HeadFault parse_response_head(std::string_view bytes, ResponseView& head) {
+  Parser<false> parser(head.fields);
+  if (!parser.run(bytes)) return {502, "malformed reply"};
+  if (const char* fault = parser.framing_fault()) return {502, fault};
+  if (parser.status < 100 || parser.status > 599) return {502, "status out of range"};
   head.status = parser.status;
-  head.headers = std::move(parser.headers);
   head.content_length = parser.content_length;
   head.chunked = parser.chunked;
   head.keep_alive = parser.keep_alive();
+  return {200, ""};
+}
+
+std::variant<ResponseHead, HeadFault> parse_response_head(std::string_view bytes) {
+  ResponseView view;
+  const HeadFault fault = parse_response_head(bytes, view);
+  if (fault.status != 200) return fault;
+  ResponseHead head;
+  head.status = view.status;
+  head.content_length = view.content_length;
+  head.chunked = view.chunked;
+  head.keep_alive = view.keep_alive;
+  head.headers.reserve(view.fields.size());
+  for (const FieldView& field : view.fields) {
+    head.headers.add(std::string(field.name), std::string(field.value));
+  }
   return head;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "net/http.h"
 
@@ -43,9 +44,25 @@ inline constexpr std::size_t kHeaderCountMax = 256;
 
 // `head` is complete, with its empty line.
 std::variant<RequestHead, HeadFault> parse_request_head(std::string_view head);
+// Into a head that may be an old one, whose memory is used again. A status of 200 is none.
+HeadFault parse_request_head(std::string_view head, RequestHead& into);
 
-// For a reply the fault's status means nothing. `to_head`: the request was HEAD.
+// For a reply the fault's status means nothing.
 std::variant<ResponseHead, HeadFault> parse_response_head(std::string_view head);
+
+// The same without copies, for the relay: valid as long as the bytes are.
+struct FieldView {
+  std::string_view name;
+  std::string_view value;
+};
+struct ResponseView {
+  int status = 0;
+  std::optional<std::uint64_t> content_length;
+  bool chunked = false;
+  bool keep_alive = false;
+  std::vector<FieldView> fields;
+};
+HeadFault parse_response_head(std::string_view head, ResponseView& into);
 
 // True when a reply of this status never has a body (RFC 9112, 6.3).
 constexpr bool bodiless(int status) noexcept {

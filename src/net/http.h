@@ -32,6 +32,7 @@ class Headers {
   auto end() const noexcept { return list_.end(); }
   std::size_t size() const noexcept { return list_.size(); }
   void reserve(std::size_t count) { list_.reserve(count); }
+  void clear() noexcept { list_.clear(); }
 
  private:
   std::vector<Header> list_;

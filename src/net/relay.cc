@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <optional>
 
 #include "async/coro.h"
 #include "net/connection.h"
@@ -25,7 +26,7 @@ bool is_idempotent(std::string_view method) {
          method == "OPTIONS" || method == "TRACE";
 }
 
-// One request, on its way to the upstream and back.
+// One request, on its way to the upstream and back. What mostly needs no waiting is no coroutine.
 class Relay {
  public:
   Relay(Connection& client, std::shared_ptr<UpstreamPool::Impl> pool, const Dial& dial,
@@ -39,29 +40,37 @@ class Relay {
     if (!client_.taken_over()) client_.wire().watch.clear_alarm();
   }
 
-  Task<Result<void>> run();
+  // Both are called before exchange().
+  bool take_pooled();
+  Task<Result<void>> dial();
+  Task<Result<void>> exchange();
+  // After a failure of exchange(): whether another connection may do better.
+  bool may_retry(const Error& error) const;
+  Error failure(Error error);
 
  private:
-  Task<Result<void>> connect(bool fresh);
-  Task<Result<void>> exchange();
+  Task<Result<void>> exchange_with_body();
   Task<Result<void>> upload();
   Task<Result<void>> upload_chunks();
   Task<Result<void>> upload_length();
+
   Task<Result<void>> download();
-  Task<Result<ResponseHead>> read_head();
-  Task<Result<std::string_view>> fill_head();
-  Task<Result<void>> answer(const ResponseHead& head);
-  void frame_reply(const ResponseHead& head);
-  Task<Result<void>> pass_body();
-  // kWhole: the reply was passed on. kMore: there was more than fits into one write.
-  enum class Pieces { kWhole, kMore, kAll };
-  Task<Result<Pieces>> pass_pieces();
+  Task<Result<void>> receive();
+  std::optional<Result<void>> examine_head();
+  std::optional<Result<void>> fill_head();
+  void frame_reply();
+  void begin_reply();
+  void end_reply();
+  // kWhole: the reply was passed on. kMore: there was more than fits into one write. kBlocked: the
+  // client takes no more for now.
+  enum class Pieces { kWhole, kMore, kAll, kBlocked, kFailed };
+  Pieces pass_pieces(Connection::Outgoing& outgoing);
+  Task<Result<void>> pass_rest(Connection::Outgoing& outgoing, Pieces pieces);
   Task<Result<void>> splice_body();
-  Task<Result<void>> tunnel_through(const ResponseHead& head);
+  Task<Result<void>> tunnel_through();
 
   void watch_client(bool only_broken);
   static void client_hung_up(void* relay);
-  Error failure(Error error) const;
 
   Connection& client_;
   std::shared_ptr<UpstreamPool::Impl> pool_;
@@ -69,22 +78,30 @@ class Relay {
   const RelayOptions& options_;
   Patience patience_;
   std::unique_ptr<Upstream> upstream_;
-  std::string head_bytes_;
+  HeadScanner scanner_;
+  int interim_replies_ = 0;
   bool uploading_ = false;
   bool upload_whole_ = true;
   bool got_reply_ = false;  // At least a byte of it.
   bool client_left_ = false;
+  Result<void> fault_;  // Of pass_pieces().
 };
 
-Error Relay::failure(Error error) const {
+Error Relay::failure(Error error) {
+  upstream_.reset();
+  // A reply cut short must not be taken for a whole one.
+  if (client_.started() || client_left_) client_.abort();
   if (client_left_) return Error(Errc::kUnavailable, "the client hung up");
   return std::move(error).context("relay");
 }
 
-Task<Result<void>> Relay::connect(bool fresh) {
-  const bool surely_open = !is_idempotent(client_.head().method) || client_.head().has_body();
-  if (!fresh) upstream_ = pool_->take(surely_open);
-  if (upstream_) co_return Result<void>();
+bool Relay::take_pooled() {
+  const RequestHead& head = client_.head();
+  upstream_ = pool_->take(!is_idempotent(head.method) || head.has_body());
+  return upstream_ != nullptr;
+}
+
+Task<Result<void>> Relay::dial() {
   Task<Result<Stream>> dialling = dial_(after(kDialTimeout));
   Result<Stream> stream = co_await std::move(dialling);
   if (!stream) co_return std::move(stream).error();
@@ -94,32 +111,28 @@ Task<Result<void>> Relay::connect(bool fresh) {
   co_return Result<void>();
 }
 
-Task<Result<void>> Relay::run() {
+bool Relay::may_retry(const Error& error) const {
   const RequestHead& head = client_.head();
-  GB_CO_TRY_ASSIGN(head_bytes_, upstream_head(head, options_));
-  for (bool fresh = false;; fresh = true) {
-    GB_CO_TRY(co_await connect(fresh));
-    Result<void> done = co_await exchange();
-    if (done) co_return done;
-    const bool stale = upstream_ && upstream_->reused && !got_reply_ && !client_left_ &&
-                       done.error().code() == Errc::kUnavailable;
-    upstream_.reset();
-    if (stale && !fresh && is_idempotent(head.method) && !head.has_body()) continue;
-    // A reply cut short must not be taken for a whole one.
-    if (client_.started() || client_left_) client_.abort();
-    co_return failure(std::move(done).error());
-  }
+  return upstream_ && upstream_->reused && !got_reply_ && !client_left_ &&
+         error.code() == Errc::kUnavailable && is_idempotent(head.method) && !head.has_body();
 }
 
 Task<Result<void>> Relay::exchange() {
+  GB_CO_TRY(upstream_head(upstream_->out, client_.head(), options_));
+  Stream::Impl& stream = upstream_->stream.impl();
+  ::iovec part{upstream_->out.data(), upstream_->out.size()};
+  Parts parts{&part, 1};
+  std::optional<Result<void>> sent = stream.write_now(parts);
+  if (!sent) sent = co_await stream.write_rest(parts, patience_.until());
+  if (!*sent) co_return std::move(*sent);
+  if (client_.head().has_body()) co_return co_await exchange_with_body();
+  watch_client(false);
+  co_return co_await receive();
+}
+
+Task<Result<void>> Relay::exchange_with_body() {
   using namespace boost::asio::experimental::
       awaitable_operators;  // NOLINT(google-build-using-namespace)
-  patience_.renew();
-  GB_CO_TRY(co_await upstream_->stream.write_all(head_bytes_, patience_.until()));
-  if (!client_.head().has_body()) {
-    watch_client(false);
-    co_return co_await download();
-  }
   uploading_ = true;
   upload_whole_ = false;
   watch_client(true);
@@ -182,8 +195,8 @@ Task<Result<void>> Relay::upload_chunks() {
     parts[0] = ::iovec{const_cast<char*>(header.data()), header.size()};
     parts[1] = ::iovec{block.get(), *n};
     parts[2] = ::iovec{const_cast<char*>("\r\n"), 2};
-    done = co_await upstream_->stream.impl().write_parts(parts.data(), parts.size(),
-                                                         patience_.until());
+    Parts left{parts.data(), parts.size()};
+    done = co_await upstream_->stream.impl().write_rest(left, patience_.until());
   }
   client_.wire().loop.give_block(std::move(block));
   co_return done;
@@ -221,65 +234,9 @@ Task<Result<void>> Relay::upload_length() {
 
 // --- The reply.
 
-Task<Result<std::string_view>> Relay::fill_head() {
-  Stream::Impl& stream = upstream_->stream.impl();
-  InBuffer& in = upstream_->in;
-  HeadScanner scanner;
-  Deadline deadline = after(options_.head_timeout);
-  for (;;) {
-    const HeadScanner::Found found = scanner.scan(in.view());
-    if (found == HeadScanner::Found::kBad) co_return Error(Errc::kUnavailable, "malformed reply");
-    if (found == HeadScanner::Found::kEnd) co_return in.view().substr(0, scanner.head_bytes());
-    if (!stream.fd) co_return Error(Errc::kUnavailable, "upstream: closed");
-    ssize_t n = kWouldBlock;
-    if (stream.watch.readable) {
-      const std::span<char> room = in.prepare(kReplyHeadBytesMax);
-      if (room.empty()) co_return Error(Errc::kUnavailable, "reply's head over 64 KiB");
-      n = stream.try_read(room.data(), room.size());
-    }
-    if (n == 0) co_return Error(Errc::kUnavailable, "upstream closed before its reply");
-    if (n == kFailed) co_return Error::from_errno(stream.error, "read reply");
-    if (n > 0) {
-      got_reply_ = true;
-      in.commit(static_cast<std::size_t>(n));
-      continue;
-    }
-    stream.busy = 0;
-    in.release_if_empty();
-    const Wake wake = co_await stream.readable(deadline);
-    if (wake == Wake::kTimeout && uploading_) {
-      deadline = after(options_.head_timeout);  // Counts from the end of the request.
-    } else if (wake != Wake::kReady) {
-      co_return wake_error(wake, "wait for reply");
-    }
-  }
-}
-
-Task<Result<ResponseHead>> Relay::read_head() {
-  for (int interim = 0; interim <= kInterimRepliesMax; ++interim) {
-    Result<std::string_view> bytes = co_await fill_head();
-    if (!bytes) co_return std::move(bytes).error();
-    std::variant<ResponseHead, HeadFault> parsed = parse_response_head(*bytes);
-    upstream_->in.consume(bytes->size());
-    if (const HeadFault* fault = std::get_if<HeadFault>(&parsed)) {
-      co_return Error(Errc::kUnavailable, std::string(fault->message));
-    }
-    ResponseHead head = std::move(std::get<ResponseHead>(parsed));
-    if (head.status >= 200 || head.status == 101) co_return head;
-  }
-  co_return Error(Errc::kUnavailable, "too many interim replies");
-}
-
+// Beside an upload, which it ends when the reply is over.
 Task<Result<void>> Relay::download() {
-  Result<ResponseHead> head = co_await read_head();
-  Result<void> done;
-  if (!head) {
-    done = std::move(head).error();
-  } else if (head->status == 101) {
-    done = co_await tunnel_through(*head);
-  } else {
-    done = co_await answer(*head);
-  }
+  Result<void> done = co_await receive();
   if (uploading_) {
     // The upstream has said all it will: no use for the rest of the request.
     upstream_->stream.close();
@@ -288,8 +245,80 @@ Task<Result<void>> Relay::download() {
   co_return done;
 }
 
-void Relay::frame_reply(const ResponseHead& head) {
+// Looks at what there is of the reply's head. Nothing: more is needed.
+std::optional<Result<void>> Relay::examine_head() {
+  const auto fault = [](std::string_view why) {
+    return Result<void>(Error(Errc::kUnavailable, std::string(why)));
+  };
+  InBuffer& in = upstream_->in;
+  for (;;) {
+    const HeadScanner::Found found = scanner_.scan(in.view());
+    if (found == HeadScanner::Found::kMore) return std::nullopt;
+    if (found == HeadScanner::Found::kBad) return fault("malformed reply");
+    ResponseView& head = upstream_->head;
+    const std::size_t size = scanner_.head_bytes();
+    const HeadFault bad = parse_response_head(in.view().substr(0, size), head);
+    if (bad.status != 200) return fault(bad.message);
+    in.consume(size);
+    scanner_.reset();
+    if (head.status >= 200 || head.status == 101) return Result<void>();
+    if (++interim_replies_ > kInterimRepliesMax) return fault("too many interim replies");
+  }
+}
+
+// Reads as long as there is something to read. Nothing: the caller has to wait.
+std::optional<Result<void>> Relay::fill_head() {
+  Stream::Impl& stream = upstream_->stream.impl();
+  InBuffer& in = upstream_->in;
+  const auto fault = [](std::string_view why) {
+    return Result<void>(Error(Errc::kUnavailable, std::string(why)));
+  };
+  for (;;) {
+    if (!in.empty()) {
+      std::optional<Result<void>> done = examine_head();
+      if (done) return done;
+    }
+    if (!stream.fd) return fault("upstream: closed");
+    if (!stream.watch.readable) return std::nullopt;
+    const std::span<char> room = in.prepare(kReplyHeadBytesMax);
+    if (room.empty()) return fault("reply's head over 64 KiB");
+    const ssize_t n = stream.try_read(room.data(), room.size());
+    if (n == kWouldBlock) return std::nullopt;
+    if (n == 0) return fault("upstream closed before its reply");
+    if (n == kFailed) return Result<void>(Error::from_errno(stream.error, "read reply"));
+    got_reply_ = true;
+    in.commit(static_cast<std::size_t>(n));
+  }
+}
+
+Task<Result<void>> Relay::receive() {
+  Stream::Impl& stream = upstream_->stream.impl();
+  Deadline deadline = after(options_.head_timeout);
+  for (;;) {
+    std::optional<Result<void>> got = fill_head();
+    if (got && !*got) co_return std::move(*got);
+    if (got) break;
+    stream.busy = 0;
+    upstream_->in.release_if_empty();
+    const Wake wake = co_await stream.readable(deadline);
+    if (wake == Wake::kTimeout && uploading_) {
+      deadline = after(options_.head_timeout);  // Counts from the end of the request.
+    } else if (wake != Wake::kReady) {
+      co_return wake_error(wake, "wait for reply");
+    }
+  }
+  if (upstream_->head.status == 101) co_return co_await tunnel_through();
+  begin_reply();
+  Connection::Outgoing outgoing;
+  const Pieces pieces = pass_pieces(outgoing);
+  if (pieces != Pieces::kWhole) GB_CO_TRY(co_await pass_rest(outgoing, pieces));
+  end_reply();
+  co_return Result<void>();
+}
+
+void Relay::frame_reply() {
   BodyReader& body = upstream_->body;
+  const ResponseView& head = upstream_->head;
   if (client_.head().method == "HEAD" || bodiless(head.status)) {
     body.start_none();
   } else if (head.chunked) {
@@ -298,45 +327,28 @@ void Relay::frame_reply(const ResponseHead& head) {
     body.start_length(*head.content_length);
   } else {
     body.start_to_end();
+    upstream_->head.keep_alive = false;
   }
 }
 
-Task<Result<void>> Relay::answer(const ResponseHead& head) {
-  frame_reply(head);
-  const bool to_end = upstream_->body.kind() == BodyReader::Kind::kToEnd;
+void Relay::begin_reply() {
+  frame_reply();
+  const ResponseView& head = upstream_->head;
   client_.begin_head(head.status, head.content_length);
   append_reply_fields(client_.out(), head);
   client_.end_head();
-  GB_CO_TRY(co_await pass_body());
-  client_.wire().watch.clear_alarm();
-  const bool reusable = head.keep_alive && !to_end && upload_whole_ && upstream_->in.empty() &&
-                        upstream_->stream.fd() >= 0;
-  if (reusable) pool_->give(std::move(upstream_));
-  co_return Result<void>();
+  patience_.renew();
 }
 
-Task<Result<void>> Relay::pass_body() {
-  for (;;) {
-    GB_CO_TRY_ASSIGN(const Pieces pieces, co_await pass_pieces());
-    if (pieces == Pieces::kWhole) co_return Result<void>();
-    BodyReader& body = upstream_->body;
-    if (body.kind() == BodyReader::Kind::kLength && body.left() > kSpliceBytesMin) {
-      co_return co_await splice_body();
-    }
-    if (pieces == Pieces::kMore) continue;
-    Stream::Impl& stream = upstream_->stream.impl();
-    if (stream.owes_yield()) co_await Loop::yield();
-    if (stream.watch.readable) continue;
-    stream.busy = 0;
-    upstream_->in.release_if_empty();
-    const Wake wake = co_await stream.readable(patience_.until());
-    if (wake == Wake::kTimeout && !patience_.over()) continue;
-    if (wake != Wake::kReady) co_return wake_error(wake, "reply's body");
-  }
+void Relay::end_reply() {
+  client_.wire().watch.clear_alarm();
+  const bool reusable = upstream_->head.keep_alive && upload_whole_ && upstream_->in.empty() &&
+                        upstream_->stream.fd() >= 0;
+  if (reusable) pool_->give(std::move(upstream_));
 }
 
 // Writes what can be had without waiting.
-Task<Result<Relay::Pieces>> Relay::pass_pieces() {
+Relay::Pieces Relay::pass_pieces(Connection::Outgoing& outgoing) {
   std::array<std::string_view, Connection::kPiecesMax> pieces;
   std::size_t count = 0;
   bool last = false;
@@ -344,7 +356,8 @@ Task<Result<Relay::Pieces>> Relay::pass_pieces() {
   // All of one read go in one write: only the first piece may fill the buffer again.
   while (count < pieces.size() && !last) {
     const BodyReader::Piece piece = count == 0 ? body.try_piece() : body.buffered_piece();
-    if (piece.size == kFailed) co_return body.take_fault();
+    if (piece.size == kFailed) fault_ = body.take_fault();
+    if (piece.size == kFailed) return Pieces::kFailed;
     if (piece.size == kWouldBlock) break;
     if (piece.size > 0) {
       pieces[count++] = std::string_view(piece.data, static_cast<std::size_t>(piece.size));
@@ -352,14 +365,42 @@ Task<Result<Relay::Pieces>> Relay::pass_pieces() {
     last = body.done();
   }
   // The head goes out even when nothing of the body is there yet.
-  const bool head_waits = client_.head_waits();
-  if (count > 0 || last || head_waits) {
-    patience_.renew();
-    GB_CO_TRY(
-        co_await client_.write_pieces(std::span(pieces.data(), count), last, patience_.until()));
+  if (count > 0 || last || client_.head_waits()) {
+    std::optional<Result<void>> done =
+        client_.write_now(outgoing, std::span(pieces.data(), count), last);
+    if (!done) return Pieces::kBlocked;
+    if (!*done) fault_ = std::move(*done);
+    if (!fault_) return Pieces::kFailed;
   }
-  if (last) co_return Pieces::kWhole;
-  co_return count == pieces.size() ? Pieces::kMore : Pieces::kAll;
+  if (last) return Pieces::kWhole;
+  return count == pieces.size() ? Pieces::kMore : Pieces::kAll;
+}
+
+// Goes on after a first pass_pieces() that did not do it all.
+Task<Result<void>> Relay::pass_rest(Connection::Outgoing& outgoing, Pieces pieces) {
+  BodyReader& body = upstream_->body;
+  Stream::Impl& stream = upstream_->stream.impl();
+  for (;; pieces = pass_pieces(outgoing)) {
+    if (pieces == Pieces::kFailed) co_return std::move(fault_);
+    if (pieces == Pieces::kBlocked) {
+      GB_CO_TRY(co_await client_.write_rest(outgoing, after(options_.idle)));
+      if (outgoing.last) co_return Result<void>();
+    }
+    if (pieces == Pieces::kWhole) co_return Result<void>();
+    patience_.renew();
+    if (pieces == Pieces::kMore || pieces == Pieces::kBlocked) continue;
+    if (body.kind() == BodyReader::Kind::kLength && body.left() > kSpliceBytesMin) {
+      co_return co_await splice_body();
+    }
+    if (stream.owes_yield()) co_await Loop::yield();
+    while (!stream.watch.readable) {
+      stream.busy = 0;
+      upstream_->in.release_if_empty();
+      const Wake wake = co_await stream.readable(patience_.until());
+      if (wake == Wake::kTimeout && !patience_.over()) continue;
+      if (wake != Wake::kReady) co_return wake_error(wake, "reply's body");
+    }
+  }
 }
 
 Task<Result<void>> Relay::splice_body() {
@@ -377,16 +418,18 @@ Task<Result<void>> Relay::splice_body() {
 
 // --- After 101.
 
-Task<Result<void>> Relay::tunnel_through(const ResponseHead& head) {
+Task<Result<void>> Relay::tunnel_through() {
   const std::string protocol(wanted_upgrade(client_.head()));
   if (protocol.empty()) co_return Error(Errc::kUnavailable, "101 that nobody asked for");
   client_.wire().watch.clear_alarm();
   client_.begin_head(101, std::nullopt);
-  append_reply_fields(client_.out(), head);
+  append_reply_fields(client_.out(), upstream_->head);
   client_.end_upgrade_head(protocol);
   patience_.renew();
-  const std::span<const std::string_view> nothing;
-  GB_CO_TRY(co_await client_.write_pieces(nothing, false, patience_.until()));
+  Connection::Outgoing outgoing;
+  std::optional<Result<void>> sent = client_.write_now(outgoing, {}, false);
+  if (!sent) sent = co_await client_.write_rest(outgoing, patience_.until());
+  if (!*sent) co_return std::move(*sent);
   Exchange::Raw raw = client_.take_over();
   const std::string early(upstream_->in.view());
   upstream_->in.consume(early.size());
@@ -405,7 +448,17 @@ Task<Result<void>> relay(Exchange& exchange, UpstreamPool& pool, Dial dial, Rela
   auto* const client = dynamic_cast<Connection*>(&exchange);
   if (client == nullptr) co_return Error(Errc::kInternal, "relay needs the server's exchange");
   Relay relay(*client, pool.share(), dial, options);
-  co_return co_await relay.run();
+  for (bool fresh = false;; fresh = true) {
+    if (fresh || !relay.take_pooled()) {
+      Result<void> dialled = co_await relay.dial();
+      if (!dialled) co_return std::move(dialled).error();
+    }
+    Result<void> done = co_await relay.exchange();
+    if (done) co_return done;
+    if (fresh || !relay.may_retry(done.error())) {
+      co_return relay.failure(std::move(done).error());
+    }
+  }
 }
 
 }  // namespace glovebox::net

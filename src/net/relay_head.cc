@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <span>
 
 #include "net/serialize.h"
 #include "net/text.h"
@@ -14,29 +16,50 @@ constexpr std::array<std::string_view, 10> kHopByHop = {
     "Connection", "Content-Length",      "Keep-Alive", "Proxy-Connection",  "Proxy-Authenticate",
     "TE",         "Proxy-Authorization", "Trailer",    "Transfer-Encoding", "Upgrade"};
 
-bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+constexpr std::array<std::string_view, 2> kOursInReplies = {"Date", "X-Request-ID"};
+
+// Which lengths occur: most fields are told apart by that alone.
+constexpr std::uint32_t lengths_of(std::span<const std::string_view> names) {
+  std::uint32_t out = 0;
+  for (const std::string_view name : names) out |= 1U << name.size();
+  return out;
+}
+
+bool is_one_of(std::span<const std::string_view> names, std::uint32_t lengths,
+               std::string_view name) {
+  if (name.size() > 31 || (lengths >> name.size() & 1) == 0) return false;
   return std::any_of(names.begin(), names.end(),
                      [name](std::string_view other) { return equal_ignoring_case(name, other); });
 }
 
-// Names in a Connection field are hop-by-hop too, but none of those by which a request is routed
-// or framed: a client could make the next hop see another request.
-bool is_named_in_connection(const Headers& headers, std::string_view name) {
+bool is_hop_by_hop(std::string_view name) {
+  constexpr std::uint32_t kLengths = lengths_of(kHopByHop);
+  return is_one_of(kHopByHop, kLengths, name);
+}
+
+bool is_ours_in_replies(std::string_view name) {
+  constexpr std::uint32_t kLengths = lengths_of(kOursInReplies);
+  return is_one_of(kOursInReplies, kLengths, name);
+}
+
+// Names in a Connection field are hop-by-hop too, but not the one by which a request is routed:
+// a client could make the next hop see another request.
+template <class Fields>
+bool is_named_in_connection(const Fields& fields, std::string_view name) {
   if (equal_ignoring_case(name, "Host")) return false;
-  for (const Header& header : headers) {
-    if (equal_ignoring_case(header.name, "Connection") && list_has(header.value, name)) {
-      return true;
-    }
+  for (const auto& field : fields) {
+    if (equal_ignoring_case(field.name, "Connection") && list_has(field.value, name)) return true;
   }
   return false;
 }
 
-bool has_unusual_connection(const Headers& headers) {
-  for (const Header& header : headers) {
-    if (!equal_ignoring_case(header.name, "Connection")) continue;
-    const bool usual = equal_ignoring_case(header.value, "keep-alive") ||
-                       equal_ignoring_case(header.value, "close") ||
-                       equal_ignoring_case(header.value, "upgrade");
+template <class Fields>
+bool has_unusual_connection(const Fields& fields) {
+  for (const auto& field : fields) {
+    if (!equal_ignoring_case(field.name, "Connection")) continue;
+    const bool usual = equal_ignoring_case(field.value, "keep-alive") ||
+                       equal_ignoring_case(field.value, "close") ||
+                       equal_ignoring_case(field.value, "upgrade");
     if (!usual) return true;
   }
   return false;
@@ -63,17 +86,16 @@ std::string_view wanted_upgrade(const RequestHead& head) {
   return protocol;
 }
 
-Result<std::string> upstream_head(const RequestHead& head, const RelayOptions& options) {
+Result<void> upstream_head(std::string& out, const RequestHead& head, const RelayOptions& options) {
   const std::string& target = options.target;
   if (target.empty() || !is_field_value(target) || target.find_first_of(" \t") != target.npos) {
     return Error(Errc::kInternal, "relay to a target with characters not allowed");
   }
-  std::string out;
-  out.reserve(512);
+  out.clear();
   out.append(head.method).append(" ").append(target).append(" HTTP/1.1\r\n");
   const bool unusual = has_unusual_connection(head.headers);
   for (const Header& header : head.headers) {
-    if (is_one_of(kHopByHop, header.name) || is_dropped(options, header.name)) continue;
+    if (is_hop_by_hop(header.name) || is_dropped(options, header.name)) continue;
     if (unusual && is_named_in_connection(head.headers, header.name)) continue;
     append_checked(out, header.name, header.value);
   }
@@ -95,16 +117,15 @@ Result<std::string> upstream_head(const RequestHead& head, const RelayOptions& o
     out.append("\r\n");
   }
   out.append("\r\n");
-  return out;
+  return {};
 }
 
-void append_reply_fields(std::string& out, const ResponseHead& head) {
-  constexpr std::array<std::string_view, 2> kOurs = {"Date", "X-Request-ID"};
-  const bool unusual = has_unusual_connection(head.headers);
-  for (const Header& header : head.headers) {
-    if (is_one_of(kHopByHop, header.name) || is_one_of(kOurs, header.name)) continue;
-    if (unusual && is_named_in_connection(head.headers, header.name)) continue;
-    append_checked(out, header.name, header.value);
+void append_reply_fields(std::string& out, const ResponseView& head) {
+  const bool unusual = has_unusual_connection(head.fields);
+  for (const FieldView& field : head.fields) {
+    if (is_hop_by_hop(field.name) || is_ours_in_replies(field.name)) continue;
+    if (unusual && is_named_in_connection(head.fields, field.name)) continue;
+    append_checked(out, field.name, field.value);
   }
 }
 

@@ -70,22 +70,28 @@ Parts advance(Parts parts, std::size_t written) noexcept {
   return parts;
 }
 
-Task<Result<void>> Stream::Impl::write_parts(::iovec* parts, std::size_t count, Deadline deadline) {
-  Parts left = advance(Parts{parts, count}, 0);
-  while (left.count > 0) {
+std::optional<Result<void>> Stream::Impl::write_now(Parts& parts) {
+  parts = advance(parts, 0);
+  while (parts.count > 0) {
+    if (!fd) return Result<void>(Error(Errc::kUnavailable, "write: closed"));
+    const ssize_t n = try_write(parts.at, parts.count);
+    if (n == kFailed) return Result<void>(Error::from_errno(error, "write"));
+    if (n == kWouldBlock) return std::nullopt;
+    parts = advance(parts, static_cast<std::size_t>(n));
+  }
+  return Result<void>();
+}
+
+Task<Result<void>> Stream::Impl::write_rest(Parts& parts, Deadline deadline) {
+  for (;;) {
     if (!fd) co_return Error(Errc::kUnavailable, "write: closed");
-    const ssize_t n = try_write(left.at, left.count);
-    if (n == kFailed) co_return Error::from_errno(error, "write");
-    if (n >= 0) {
-      left = advance(left, static_cast<std::size_t>(n));
-      if (left.count > 0 && owes_yield()) co_await Loop::yield();
-      continue;
-    }
+    if (owes_yield()) co_await Loop::yield();
+    std::optional<Result<void>> done = write_now(parts);
+    if (done) co_return std::move(*done);
     busy = 0;
     const Wake wake = co_await writable(deadline);
     if (wake != Wake::kReady) co_return wake_error(wake, "write");
   }
-  co_return Result<void>();
 }
 
 void Stream::Impl::close() noexcept {
@@ -169,7 +175,8 @@ Task<Result<std::size_t>> Stream::read_some(std::span<char> into, Deadline deadl
 
 Task<Result<void>> Stream::write_all(std::string_view bytes, Deadline deadline) {
   ::iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-  co_return co_await impl_->write_parts(&part, 1, deadline);
+  Parts parts{&part, 1};
+  co_return co_await impl_->write_rest(parts, deadline);
 }
 
 void Stream::shutdown_write() noexcept { ::shutdown(impl_->fd.get(), SHUT_WR); }

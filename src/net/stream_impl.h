@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <optional>
 
 #include "base/unique_fd.h"
 #include "net/loop.h"
@@ -16,6 +17,13 @@ namespace glovebox::net {
 // What a call that does not wait says instead of a number of bytes.
 inline constexpr ssize_t kWouldBlock = -1;
 inline constexpr ssize_t kFailed = -2;  // errno is in Stream::Impl::error.
+
+// Takes `written` bytes off the front of `parts`. Returns what is left of them.
+struct Parts {
+  ::iovec* at;
+  std::size_t count;
+};
+Parts advance(Parts parts, std::size_t written) noexcept;
 
 struct Stream::Impl {
   Impl(Loop& l, UniqueFd f) : fd(std::move(f)), watch(l), loop(l) {}
@@ -43,19 +51,15 @@ struct Stream::Impl {
     return true;
   }
 
-  // Writes all of `parts`, which it uses up.
-  Task<Result<void>> write_parts(::iovec* parts, std::size_t count, Deadline deadline);
+  // Writes until all is written, or has to wait: then it returns nothing, and `parts` is what is
+  // left. Costs no coroutine when the socket has room, as it mostly has.
+  std::optional<Result<void>> write_now(Parts& parts);
+  // Writes the rest of `parts`, which it uses up.
+  Task<Result<void>> write_rest(Parts& parts, Deadline deadline);
 
   void close() noexcept;
 
   static constexpr int kBusyMax = 64;
 };
-
-// Takes `written` bytes off the front of `parts`. Returns what is left of them.
-struct Parts {
-  ::iovec* at;
-  std::size_t count;
-};
-Parts advance(Parts parts, std::size_t written) noexcept;
 
 }  // namespace glovebox::net

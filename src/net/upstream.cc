@@ -16,6 +16,8 @@ UpstreamPool::~UpstreamPool() = default;
 
 namespace {
 
+constexpr std::size_t kOutBytesKept = 2 << 10;
+
 // Neither closed nor with bytes to read: those without a request are no reply to the next one.
 bool is_quiet(Stream::Impl& stream) {
   char byte = 0;
@@ -48,6 +50,7 @@ void UpstreamPool::Impl::give(std::unique_ptr<Upstream> upstream) {
   if (idle_max == 0 || upstream->stream.impl().watch.hung_up) return;
   if (idle.size() >= idle_max) idle.pop_front();
   upstream->in.release_if_empty();
+  if (upstream->out.capacity() > kOutBytesKept) upstream->out = std::string();
   upstream->pool = this;
   upstream->expires = after(age_max);
   upstream->stream.impl().watch.set_alarm(

@@ -19,6 +19,8 @@ struct Upstream {
   Stream stream;
   InBuffer in;
   BodyReader body;
+  std::string out;    // The request's head.
+  ResponseView head;  // The reply's, within `in`.
   bool reused = false;
   UpstreamPool::Impl* pool = nullptr;  // While it is in there.
   Deadline expires;
