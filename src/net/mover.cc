@@ -95,7 +95,8 @@ ssize_t splice_out(int pipe, int socket, std::size_t size, int& error) {
   WithoutSigpipe guard;
   const ssize_t n = splice_retrying(pipe, socket, size);
   error = errno;
-  if (n < 0 && error == EPIPE) guard.discard();
+  // Also when some went through: the signal may be for the rest.
+  if (n < static_cast<ssize_t>(size)) guard.discard();
   return n;
 }
 

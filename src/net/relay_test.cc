@@ -403,6 +403,28 @@ TEST(Relay, EndsTheUpstreamWhenTheClientLeaves) {
   upstream.wait();
 }
 
+TEST(Relay, SurvivesClientsThatLeaveInTheMiddleOfALargeReply) {
+  constexpr int kRounds = 400;
+  const std::string body = pattern(4 << 20);
+  Script upstream([&](RawListener& listener) {
+    for (int i = 0; i < kRounds; ++i) {
+      RawClient peer = listener.accept();
+      peer.read_until("\r\n\r\n");
+      peer.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+      peer.send(body);  // Fails when the relay hangs up.
+    }
+  });
+  Gateway gateway(upstream.port());
+  for (int i = 0; i < kRounds; ++i) {
+    RawClient client(gateway.port());
+    client.send(kGet);
+    client.read_until("\r\n\r\n");
+    client.read_exactly(static_cast<std::size_t>(i % 40) * 50000);
+    if (i % 2 == 0) client.reset_connection();
+  }
+  upstream.wait();
+}
+
 TEST(Relay, EndsTheUpstreamWhenTheClientLeavesBeforeTheReply) {
   std::promise<void> asked;
   Script upstream([&](RawListener& listener) {
