@@ -67,6 +67,7 @@ json::object result_json(const std::string& sandbox, const ExecOutcome& outcome,
   out["timed_out"] = outcome.timed_out;
   out["oom_killed"] = outcome.oom_killed;
   out["duration_ms"] = outcome.duration_ms;
+  out["lost_bytes"] = outcome.lost_bytes;
   collected[0].put(out, "stdout");
   collected[1].put(out, "stderr");
   return out;
@@ -75,7 +76,7 @@ json::object result_json(const std::string& sandbox, const ExecOutcome& outcome,
 void explain(const Shell& shell, const ExecOutcome& outcome, const ExecRequest& request) {
   if (outcome.lost_bytes > 0) {
     shell.warn(std::to_string(outcome.lost_bytes) +
-               " bytes of output were lost: they came faster than they could be taken");
+               " bytes of output were lost: nothing took them for too long");
   }
   if (outcome.timed_out && request.timeout_s) {
     shell.note("glovebox: killed after its timeout of " + format_duration(*request.timeout_s));
@@ -143,7 +144,9 @@ Task<Result<int>> attach(Shell& shell, std::string sandbox, ExecRequest request,
   }
   explain(shell, *outcome, copy);
   if (collect) shell.out_json(result_json(sandbox, *outcome, output->collected));
-  co_return exit_code_of(*outcome);
+  const int code = exit_code_of(*outcome);
+  // A pipeline that got half of the bytes must not be told that all went well.
+  co_return code == 0 && outcome->lost_bytes > 0 ? kExitGlovebox : code;
 }
 
 }  // namespace glovebox::cli

@@ -154,6 +154,13 @@ TEST(Run, EndsTheCommandWhenNobodyReadsItsOutput) {
   EXPECT_TRUE(t.daemon().sandboxes.empty());
 }
 
+TEST(Run, DoesNotCallLostOutputASuccess) {
+  CommandTest t;
+  const Ran ran = t.run(command({"lossy"}));
+  EXPECT_EQ(ran.code, 125);
+  EXPECT_THAT(ran.err, HasSubstr("12 bytes of output were lost"));
+}
+
 TEST(Run, CopiesTheFileInAndRunsItByItsLanguage) {
   CommandTest t;
   const std::string path = t.dir() + "/hello.py";

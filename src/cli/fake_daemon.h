@@ -42,8 +42,8 @@ class FakeDaemon {
   std::map<std::string, std::string> answers;
   std::vector<std::string> bodies;  // Of the requests that `answers` answered.
   std::string list_body;            // Answer to GET sandboxes, when not empty.
-  std::set<std::string> programs{"python3", "echo",   "cat",  "exit",
-                                 "sleep",   "signal", "slow", "tty"};
+  std::set<std::string> programs{"python3", "echo", "cat", "exit", "sleep",
+                                 "signal",  "slow", "tty", "lossy"};
   std::vector<std::string> requests;    // "METHOD target", as they came.
   std::vector<std::string> exec_texts;  // The first message of each exec.
   std::vector<std::string> inputs;      // Text messages that came later.

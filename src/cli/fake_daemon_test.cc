@@ -253,6 +253,7 @@ Task<void> FakeDaemon::play(net::WebSocket& socket, std::vector<std::string> arg
     co_await send_output(socket, 1, std::string("out\0\xff\r\n", 7));
     co_await send_output(socket, 2, "err\n");
   }
+  if (args[0] == "lossy") co_await send(socket, R"({"event":"lost","bytes":12})");
   const int number = args.size() > 1 ? std::atoi(args[1].c_str()) : 0;
   if (args[0] == "exit") {
     co_await send(socket, exit_event(number, 0, false));
