@@ -42,7 +42,7 @@ Result<void> settle_process() {
     return Error::from_errno(errno, "PR_SET_CHILD_SUBREAPER");
   }
   // Children get 1024 again; we serve many at once.
-  struct rlimit files {};
+  struct rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);

@@ -71,7 +71,7 @@ bool parse_line(std::string_view line, ListeningPort& port) {
 // Whom a process belongs to may look at its descriptors; root without CAP_SYS_PTRACE may not.
 void look_into(pid_t pid, std::map<std::uint64_t, ListeningPort*>& wanted, int& budget) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd";
-  struct stat st {};
+  struct stat st{};
   if (::stat(path.c_str(), &st) != 0) return;
   User owner;
   owner.uid = st.st_uid;

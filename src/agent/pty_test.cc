@@ -40,13 +40,14 @@ struct Terminal {
 
 TEST(Pty, IsATerminalOfTheAskedSizeThatCanBeResized) {
   AgentProcess agent;
-  Terminal terminal(agent, "tty -s && stty size; trap 'stty size; exit' WINCH; echo ready; "
-                           "while :; do sleep .05; done");
+  Terminal terminal(agent,
+                    "tty -s && stty size; trap 'stty size; exit' WINCH; echo ready; "
+                    "while :; do sleep .05; done");
   EXPECT_NE(read_until(terminal.output, "ready").find("30 100"), std::string::npos);
-  EXPECT_EQ(agent.call("POST", "/v1/processes/" + terminal.pid + "/resize",
-                       R"({"cols":120,"rows":40})")
-                .status,
-            204);
+  EXPECT_EQ(
+      agent.call("POST", "/v1/processes/" + terminal.pid + "/resize", R"({"cols":120,"rows":40})")
+          .status,
+      204);
   EXPECT_NE(read_until(terminal.output, "40 120").find("40 120"), std::string::npos);
 }
 
@@ -54,9 +55,9 @@ TEST(Pty, IsATerminalOfTheAskedSizeThatCanBeResized) {
 TEST(Pty, RefusesAbsurdSizes) {
   AgentProcess agent;
   Terminal terminal(agent, "sleep 20");
-  for (const char* size : {R"({"cols":0,"rows":0})", R"({"cols":65535,"rows":65535})",
-                           R"({"cols":-1,"rows":1})", R"({"cols":1e9,"rows":1})",
-                           R"({"cols":80})", R"({"cols":"80","rows":24})"}) {
+  for (const char* size :
+       {R"({"cols":0,"rows":0})", R"({"cols":65535,"rows":65535})", R"({"cols":-1,"rows":1})",
+        R"({"cols":1e9,"rows":1})", R"({"cols":80})", R"({"cols":"80","rows":24})"}) {
     EXPECT_EQ(agent.call("POST", "/v1/processes/" + terminal.pid + "/resize", size).status, 400)
         << size;
     EXPECT_EQ(agent.exec("true", std::string(R"(,"pty":)") + size).status == 400,
@@ -64,9 +65,9 @@ TEST(Pty, RefusesAbsurdSizes) {
         << size;
   }
   const std::string plain = agent.start("sleep 20");
-  EXPECT_EQ(agent.call("POST", "/v1/processes/" + plain + "/resize", R"({"cols":80,"rows":24})")
-                .status,
-            409);
+  EXPECT_EQ(
+      agent.call("POST", "/v1/processes/" + plain + "/resize", R"({"cols":80,"rows":24})").status,
+      409);
 }
 
 // C05, C07
@@ -85,9 +86,8 @@ TEST(Pty, ControlCReachesTheForegroundJobOnly) {
   AgentProcess agent;
   Terminal terminal(agent, "exec bash --norc --noprofile -i");
   terminal.type("sleep 100 & sleep 200; echo after-$?\n");
-  ASSERT_TRUE(eventually([&] {
-    return member(agent.exec("pgrep -fc '^sleep 20[0]'").body, "stdout") == "1\\n";
-  }));
+  ASSERT_TRUE(eventually(
+      [&] { return member(agent.exec("pgrep -fc '^sleep 20[0]'").body, "stdout") == "1\\n"; }));
   terminal.type("\x03");
   terminal.type("jobs; echo don''e\n");
   EXPECT_NE(read_until(terminal.output, "done").find("Running"), std::string::npos);
@@ -99,13 +99,12 @@ TEST(Pty, KillingTheSessionRemovesItsJobs) {
   if (agent.cgroup().empty()) GTEST_SKIP() << "this host has no cgroup version 2";
   Terminal terminal(agent, "exec bash --norc --noprofile -i");
   terminal.type("sleep 101 & sleep 202\n");
-  ASSERT_TRUE(eventually([&] {
-    return member(agent.exec("pgrep -fc '^sleep 20[2]'").body, "stdout") == "1\\n";
-  }));
-  EXPECT_EQ(agent.call("POST", "/v1/processes/" + terminal.pid + "/signal",
-                       R"({"signal":"SIGKILL"})")
-                .status,
-            204);
+  ASSERT_TRUE(eventually(
+      [&] { return member(agent.exec("pgrep -fc '^sleep 20[2]'").body, "stdout") == "1\\n"; }));
+  EXPECT_EQ(
+      agent.call("POST", "/v1/processes/" + terminal.pid + "/signal", R"({"signal":"SIGKILL"})")
+          .status,
+      204);
   EXPECT_TRUE(eventually([&] {
     return member(agent.exec("pgrep -fc '^sleep (10[1]|20[2])'").body, "stdout") == "0\\n";
   }));

@@ -132,11 +132,11 @@ Task<Result<void>> Router::dispatch_file(net::Exchange& exchange, net::Target ta
     Handler handler;
   };
   static constexpr Route kRoutes[] = {
-      {"GET", "", &FileRoutes::read},           {"HEAD", "", &FileRoutes::read},
-      {"PUT", "", &FileRoutes::write},          {"DELETE", "", &FileRoutes::remove},
-      {"GET", "stat", &FileRoutes::stat},       {"GET", "list", &FileRoutes::list},
-      {"POST", "mkdir", &FileRoutes::mkdir},    {"POST", "move", &FileRoutes::move},
-      {"POST", "chmod", &FileRoutes::chmod},    {"GET", "watch", &FileRoutes::watch},
+      {"GET", "", &FileRoutes::read},        {"HEAD", "", &FileRoutes::read},
+      {"PUT", "", &FileRoutes::write},       {"DELETE", "", &FileRoutes::remove},
+      {"GET", "stat", &FileRoutes::stat},    {"GET", "list", &FileRoutes::list},
+      {"POST", "mkdir", &FileRoutes::mkdir}, {"POST", "move", &FileRoutes::move},
+      {"POST", "chmod", &FileRoutes::chmod}, {"GET", "watch", &FileRoutes::watch},
   };
   const std::string verb = target.segments.size() > 2 ? target.segments[2] : "";
   if (target.segments.size() > 3) return no_such_route();

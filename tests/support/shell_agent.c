@@ -23,8 +23,8 @@ int main(void) {
         dup2(connection, 1);
         dup2(connection, 2);
         close_range(3, ~0U, 0);
-        char *argv[] = {"sh", "-c", line, 0};
-        char *envp[] = {"PATH=/usr/bin:/bin:/usr/sbin:/sbin", 0};
+        char* argv[] = {"sh", "-c", line, 0};
+        char* envp[] = {"PATH=/usr/bin:/bin:/usr/sbin:/sbin", 0};
         execve("/bin/sh", argv, envp);
         _exit(127);
       }

@@ -15,7 +15,7 @@ class JsonWriter {
  public:
   JsonWriter& begin(char bracket);  // '{' or '['
   JsonWriter& end(char bracket);
-  JsonWriter& key(std::string_view name);  // `name` needs no escaping.
+  JsonWriter& key(std::string_view name);     // `name` needs no escaping.
   JsonWriter& string(std::string_view text);  // Bytes that are not UTF-8 become U+FFFD.
   JsonWriter& base64(std::string_view bytes);
   JsonWriter& number(std::int64_t value);

@@ -12,7 +12,7 @@ namespace glovebox::agent {
 Result<std::string> read_small_file(int dir_fd, const char* path, std::size_t bytes_max) {
   GB_TRY_ASSIGN(UniqueFd fd, os::openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
                                         os::Resolve::kAnywhere));
-  struct stat st {};
+  struct stat st{};
   if (::fstat(fd.get(), &st) != 0) return Error::from_errno(errno, path);
   if (!S_ISREG(st.st_mode)) return Error(Errc::kInvalid, std::string(path) + " is no plain file");
   std::string text;
@@ -34,8 +34,7 @@ Result<std::string> read_small_file(int dir_fd, const char* path, std::size_t by
 Result<void> write_kernel_file(int dir_fd, const char* path, std::string_view text) {
   GB_TRY_ASSIGN(UniqueFd fd,
                 os::openat(dir_fd, path, O_WRONLY | O_NOCTTY, 0, os::Resolve::kAnywhere));
-  GB_TRY(
-      os::retry("write", path, [&] { return ::write(fd.get(), text.data(), text.size()); }));
+  GB_TRY(os::retry("write", path, [&] { return ::write(fd.get(), text.data(), text.size()); }));
   return {};
 }
 

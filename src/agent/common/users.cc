@@ -60,7 +60,7 @@ Users::Users(std::string passwd_path, std::string group_path)
     : passwd_path_(std::move(passwd_path)), group_path_(std::move(group_path)) {}
 
 Users::Stamp Users::stamp_of(const std::string& path) {
-  struct stat st {};
+  struct stat st{};
   if (::stat(path.c_str(), &st) != 0) return {};
   return {static_cast<long long>(st.st_ino), st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
 }

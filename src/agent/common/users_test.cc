@@ -58,8 +58,8 @@ TEST_F(UsersTest, RefusesWhoIsNobody) {
   write("passwd", kPasswd);
   write("group", kGroup);
   Users all = users();
-  for (const char* who : {"", "nobody2", "evil", "huge", "-1", "4294967295", "0x10", "1000:",
-                          "1000:x", "1:2:3", "user:0", "root:x"}) {
+  for (const char* who : {"", "nobody2", "evil", "huge", "-1", "4294967295", "0x10",
+                          "1000:", "1000:x", "1:2:3", "user:0", "root:x"}) {
     const auto found = all.find(who);
     ASSERT_FALSE(found) << who;
     EXPECT_EQ(found.error().code(), Errc::kInvalid);

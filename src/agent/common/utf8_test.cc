@@ -21,11 +21,11 @@ TEST(IncompleteTail, IsWhatMayStillBecomeOneCharacter) {
       {"🙂", 0},
       {"\xf0\x9f\x99", 3},
       {"\xf0\x9f", 2},
-      {"\xff", 0},          // Never begins a character.
-      {"\xc0", 0},          // Overlong.
-      {"\xe0\x80", 0},      // Overlong.
-      {"\xed\xa0", 0},      // A surrogate.
-      {"\xf4\x90", 0},      // Above U+10FFFF.
+      {"\xff", 0},      // Never begins a character.
+      {"\xc0", 0},      // Overlong.
+      {"\xe0\x80", 0},  // Overlong.
+      {"\xed\xa0", 0},  // A surrogate.
+      {"\xf4\x90", 0},  // Above U+10FFFF.
       {"\xf5", 0},
       {"\x80\x80\x80", 0},  // Continuations of nothing.
       {"\xe2\x82\xac\xe2", 1},

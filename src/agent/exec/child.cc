@@ -52,7 +52,7 @@ void take_stdio(Plan* plan) {
 }
 
 void take_limits() {
-  struct rlimit files {};
+  struct rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max < 1024 ? files.rlim_max : 1024;
   ::setrlimit(RLIMIT_NOFILE, &files);
@@ -197,7 +197,7 @@ Result<pid_t> spawn_child(const ChildSpec& spec) {
 
 void prepare_for_children() {
   ::umask(022);
-  const struct rlimit no_core {};
+  const struct rlimit no_core{};
   ::setrlimit(RLIMIT_CORE, &no_core);
 }
 

@@ -31,8 +31,8 @@ long enter(long number, long a, long b, void (*child)(void*), void* context) noe
       "hlt\n"
       "1:"
       : "+a"(result)
-      : "D"(a), "S"(b), "r"(third), "r"(fourth), "r"(fifth), [context] "r"(context),
-        [child] "r"(child)
+      : "D"(a), "S"(b), "r"(third), "r"(fourth),
+        "r"(fifth), [context] "r"(context), [child] "r"(child)
       : "rcx", "r11", "memory", "cc");
   return result;
 #elif defined(__aarch64__)
@@ -52,8 +52,8 @@ long enter(long number, long a, long b, void (*child)(void*), void* context) noe
       "brk #1\n"
       "1:"
       : "+r"(result)
-      : "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(call), [context] "r"(context),
-        [child] "r"(child)
+      : "r"(second), "r"(third), "r"(fourth), "r"(fifth),
+        "r"(call), [context] "r"(context), [child] "r"(child)
       : "memory", "cc", "x30");
   return result;
 #else

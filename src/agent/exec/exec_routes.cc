@@ -121,8 +121,7 @@ Task<Result<void>> ExecRoutes::exec(net::Exchange& exchange) {
   GB_CO_TRY_ASSIGN(const EnvList env, sandbox_env(exchange));
   GB_CO_TRY_ASSIGN(const std::shared_ptr<Process> process, table_.start(std::move(request), env));
   if (process->request().background) {
-    net::Response reply =
-        json_reply(200, "{\"pid\":" + std::to_string(process->pid()) + "}");
+    net::Response reply = json_reply(200, "{\"pid\":" + std::to_string(process->pid()) + "}");
     Result<void> sent = co_await exchange.respond(std::move(reply));
     co_return sent;
   }
@@ -220,8 +219,7 @@ Task<Result<void>> copy_to_stdin(net::Exchange& exchange, Process& process) {
 
 }  // namespace
 
-Task<Result<void>> ExecRoutes::write_stdin(net::Exchange& exchange, pid_t pid,
-                                           net::Target target) {
+Task<Result<void>> ExecRoutes::write_stdin(net::Exchange& exchange, pid_t pid, net::Target target) {
   GB_CO_TRY_ASSIGN(const std::shared_ptr<Process> process, table_.find(pid));
   GB_CO_TRY_ASSIGN(const bool close, parse_flag(target, "close", false));
   // An empty write is a question too: may I write?

@@ -20,7 +20,7 @@
 namespace glovebox::agent {
 
 struct ExitInfo {
-  int exit_code = 0;               // 128 + signal for a death by signal.
+  int exit_code = 0;  // 128 + signal for a death by signal.
   std::optional<int> signal;
   bool timed_out = false;
   bool oom_killed = false;

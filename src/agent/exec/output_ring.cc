@@ -34,8 +34,9 @@ std::span<char> OutputRing::prepare(Channel channel) {
     while (full()) drop_oldest();
     // Grows with what came before, so that `echo` takes little and a flood takes few blocks.
     const bool more = !blocks_.empty() && blocks_.back().channel == channel;
-    const std::size_t size =
-        more ? std::min(kBlockMax, blocks_.back().capacity * 4) : blocks_.empty() ? 4096 : kBlockMin;
+    const std::size_t size = more              ? std::min(kBlockMax, blocks_.back().capacity * 4)
+                             : blocks_.empty() ? 4096
+                                               : kBlockMin;
     blocks_.push_back({channel, end_, 0, size, std::make_unique_for_overwrite<char[]>(size)});
     memory_ += size + kBlockCost;
   }

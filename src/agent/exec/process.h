@@ -87,7 +87,7 @@ class Process : public std::enable_shared_from_this<Process> {
   Deadline started_;
   std::shared_ptr<Cgroup> cgroup_;
   Output output_;
-  std::shared_ptr<AsyncFd> stdin_;     // The terminal, when there is one.
+  std::shared_ptr<AsyncFd> stdin_;  // The terminal, when there is one.
   std::shared_ptr<AsyncFd> terminal_;
   std::vector<std::shared_ptr<AsyncFd>> sources_;
   int open_sources_ = 0;

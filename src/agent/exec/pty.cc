@@ -26,7 +26,7 @@ Result<Pty> Pty::open(const User& user, WindowSize size) {
                    [&] { return ::fchown(pty.slave.get(), user.uid, static_cast<gid_t>(-1)); }));
   GB_TRY(os::retry("chmod", "terminal", [&] { return ::fchmod(pty.slave.get(), 0620); }));
   // Erase takes a whole character, not a byte of one.
-  struct termios modes {};
+  struct termios modes{};
   if (::tcgetattr(pty.slave.get(), &modes) == 0) {
     modes.c_iflag |= IUTF8;
     ::tcsetattr(pty.slave.get(), TCSANOW, &modes);
@@ -36,7 +36,7 @@ Result<Pty> Pty::open(const User& user, WindowSize size) {
 }
 
 Result<void> resize_pty(int master_fd, WindowSize size) {
-  struct winsize window {};
+  struct winsize window{};
   window.ws_col = size.cols;
   window.ws_row = size.rows;
   GB_TRY(os::retry("resize", "terminal", [&] { return ::ioctl(master_fd, TIOCSWINSZ, &window); }));

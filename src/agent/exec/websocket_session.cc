@@ -205,8 +205,7 @@ Task<void> run_websocket_session(ProcessTable& table, std::unique_ptr<net::WebSo
   Session session(executor, std::move(socket), std::move(*process));
   async::Gate gate(executor);
   auto pass = std::make_shared<async::Gate::Pass>(*gate.enter());
-  boost::asio::co_spawn(executor, session.take_input(),
-                        [pass](const std::exception_ptr&) {});
+  boost::asio::co_spawn(executor, session.take_input(), [pass](const std::exception_ptr&) {});
   pass.reset();
   co_await session.send_output();
   co_await session.socket().close("", after(kClose));

@@ -15,8 +15,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
 
 }  // namespace
 
-RangeKind parse_range(std::string_view header, std::uint64_t file_size,
-                      ByteRange& range) noexcept {
+RangeKind parse_range(std::string_view header, std::uint64_t file_size, ByteRange& range) noexcept {
   constexpr std::string_view kUnit = "bytes=";
   if (!header.starts_with(kUnit)) return RangeKind::kNone;
   header.remove_prefix(kUnit.size());

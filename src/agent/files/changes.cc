@@ -17,7 +17,7 @@ namespace glovebox::agent {
 namespace {
 
 bool is_directory(const Place& place) {
-  struct stat st {};
+  struct stat st{};
   return ::fstatat(place.dir.get(), place.name.c_str(), &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
@@ -64,7 +64,8 @@ Result<std::string> move_file(FileCall& call, Users& users, const std::string& f
     if (errno == EXDEV) {
       GB_TRY(move_across(source, target, replace));
     } else if (errno == EISDIR || errno == ENOTDIR) {
-      return Error(Errc::kConflict, target.path + ": a directory and a file cannot replace each other");
+      return Error(Errc::kConflict,
+                   target.path + ": a directory and a file cannot replace each other");
     } else {
       return fs_error(errno, errno == EEXIST || errno == ENOTEMPTY ? target.path : source.path);
     }
@@ -88,7 +89,7 @@ Result<std::string> change_ownership(FileCall& call, Users& users, const std::st
     const int error = chmod_path_fd(fd.get(), *wanted.mode);
     if (error != 0) return fs_error(error, path);
   }
-  struct stat st {};
+  struct stat st{};
   if (::fstatat(fd.get(), "", &st, AT_EMPTY_PATH) != 0) return fs_error(errno, path);
   GB_TRY_ASSIGN(const std::string shown, call.tree().absolute(path));
   JsonWriter json;

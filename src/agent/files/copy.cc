@@ -37,8 +37,8 @@ Result<void> copy_bytes(int from, int to, const std::string& path) {
 
 Result<void> copy_regular(const Place& from, const struct stat& st, int to_dir,
                           const std::string& name) {
-  UniqueFd source(::openat(from.dir.get(), from.name.c_str(),
-                           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  UniqueFd source(
+      ::openat(from.dir.get(), from.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!source) return fs_error(errno, from.path);
   UniqueFd target(
       ::openat(to_dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -66,7 +66,7 @@ Result<void> put_in_place(const Place& from, const Place& to, const std::string&
 }  // namespace
 
 Result<void> move_across(const Place& from, const Place& to, bool replace) {
-  struct stat st {};
+  struct stat st{};
   if (::fstatat(from.dir.get(), from.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
     return fs_error(errno, from.path);
   }
@@ -75,9 +75,8 @@ Result<void> move_across(const Place& from, const Place& to, bool replace) {
                  from.path + ": only files and links can be moved to another file system");
   }
   const std::string temporary = temporary_name();
-  Result<void> copied = S_ISLNK(st.st_mode)
-                            ? copy_link(from, to.dir.get(), temporary)
-                            : copy_regular(from, st, to.dir.get(), temporary);
+  Result<void> copied = S_ISLNK(st.st_mode) ? copy_link(from, to.dir.get(), temporary)
+                                            : copy_regular(from, st, to.dir.get(), temporary);
   if (copied) copied = put_in_place(from, to, temporary, replace);
   if (!copied) ::unlinkat(to.dir.get(), temporary.c_str(), 0);
   return copied;

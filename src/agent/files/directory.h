@@ -15,8 +15,8 @@ namespace glovebox::agent {
 class Directory {
  public:
   struct Item {
-    std::string_view name;    // Valid until the next call.
-    unsigned char type = 0;   // DT_DIR and so on; DT_UNKNOWN where the file system does not say.
+    std::string_view name;   // Valid until the next call.
+    unsigned char type = 0;  // DT_DIR and so on; DT_UNKNOWN where the file system does not say.
   };
 
   // `fd` is open for reading.

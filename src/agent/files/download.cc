@@ -21,7 +21,7 @@ constexpr std::size_t kBufferBytes = 256 << 10;
 
 struct OpenFile {
   UniqueFd fd;
-  struct stat st {};
+  struct stat st{};
 };
 
 Result<OpenFile> open_regular(FileCall& call, const std::string& path) {
@@ -46,7 +46,7 @@ std::string etag_of(const struct stat& st) {
 }
 
 std::string http_date(time_t time) {
-  struct tm parts {};
+  struct tm parts{};
   ::gmtime_r(&time, &parts);
   char text[40];
   // The C locale is in force: nothing here ever calls setlocale().
@@ -84,10 +84,9 @@ Plan plan_reply(const net::RequestHead& head, const struct stat& st) {
     case RangeKind::kNone: break;
     case RangeKind::kOne:
       plan.status = 206;
-      plan.headers.add("Content-Range",
-                       "bytes " + std::to_string(plan.range.first) + "-" +
-                           std::to_string(plan.range.first + plan.range.size - 1) + "/" +
-                           std::to_string(size));
+      plan.headers.add("Content-Range", "bytes " + std::to_string(plan.range.first) + "-" +
+                                            std::to_string(plan.range.first + plan.range.size - 1) +
+                                            "/" + std::to_string(size));
       break;
     case RangeKind::kUnsatisfiable:
       plan.status = 416;

@@ -53,7 +53,7 @@ void write_entry(JsonWriter& json, Users& users, const std::string& path, const 
 }
 
 Result<void> write_entry_at(JsonWriter& json, Users& users, const Place& place) {
-  struct stat st {};
+  struct stat st{};
   if (::fstatat(place.dir.get(), place.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
     return fs_error(errno, place.path);
   }

@@ -84,8 +84,7 @@ Task<Result<void>> FileRoutes::write(net::Exchange& exchange, net::Target target
   if (const auto mode = target.param("mode")) {
     GB_CO_TRY_ASSIGN(options.mode, parse_mode(*mode));
   }
-  Result<void> sent =
-      co_await upload(exchange, users_, std::move(call), std::move(path), options);
+  Result<void> sent = co_await upload(exchange, users_, std::move(call), std::move(path), options);
   co_return sent;
 }
 
@@ -115,8 +114,7 @@ Task<Result<void>> FileRoutes::list(net::Exchange& exchange, net::Target target)
   GB_CO_TRY_ASSIGN(std::string path, path_param(target, "path"));
   ListOptions options;
   GB_CO_TRY_ASSIGN(options.depth, number_param(target, "depth", 1, 1, kListDepthMax));
-  GB_CO_TRY_ASSIGN(options.limit,
-                   number_param(target, "limit", kListLimitMax, 1, kListLimitMax));
+  GB_CO_TRY_ASSIGN(options.limit, number_param(target, "limit", kListLimitMax, 1, kListLimitMax));
   options.cursor = target.param("cursor").value_or("");
   Result<std::string> json =
       co_await list_directory(call, users_, std::move(path), std::move(options));

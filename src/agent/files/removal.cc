@@ -65,7 +65,7 @@ class Remover {
     if (levels_.size() >= kDepthMax) return fs_error(ELOOP, place_.path);
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     UniqueFd fd(::openat(parent_fd, name.c_str(), kFlags));
-    struct stat st {};
+    struct stat st{};
     if (!fd || ::fstat(fd.get(), &st) != 0) return fs_error(errno, place_.path + "/…/" + name);
     levels_.push_back({name, st.st_dev, st.st_ino});
     GB_TRY_ASSIGN(Directory dir, Directory::adopt(std::move(fd)));
@@ -82,7 +82,7 @@ class Remover {
     if (!levels_.empty()) {
       constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC;
       UniqueFd fd(::openat(dir_->fd(), "..", kFlags));
-      struct stat st {};
+      struct stat st{};
       if (!fd || ::fstat(fd.get(), &st) != 0) return fs_error(errno, place_.path);
       if (st.st_dev != levels_.back().dev || st.st_ino != levels_.back().ino) {
         return Error(Errc::kConflict, place_.path + ": was moved while it was being removed");

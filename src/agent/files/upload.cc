@@ -76,7 +76,7 @@ class Draft {
   Place place_;
   std::string temporary_;
   UniqueFd fd_;
-  struct stat old_ {};
+  struct stat old_{};
   bool exists_ = false;
   bool committed_ = false;
 };
@@ -90,8 +90,7 @@ Result<Place> find_target(FileCall& call, const std::string& path, bool parents)
 }
 
 Task<Result<void>> receive(net::Exchange& exchange, Draft& draft) {
-  const std::uint64_t expected =
-      exchange.head().content_length.value_or(kUnknownLengthBytes);
+  const std::uint64_t expected = exchange.head().content_length.value_or(kUnknownLengthBytes);
   std::string buffer(std::clamp<std::uint64_t>(expected, 1, kBufferBytes), '\0');
   for (;;) {
     Result<std::size_t> n = co_await exchange.read_body(buffer);

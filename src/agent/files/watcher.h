@@ -19,8 +19,8 @@
 namespace glovebox::agent {
 
 struct Change {
-  std::string type;  // create modify remove rename attrib overflow error
-  std::string path;  // Absolute; of a rename, the old one. Empty for overflow.
+  std::string type;     // create modify remove rename attrib overflow error
+  std::string path;     // Absolute; of a rename, the old one. Empty for overflow.
   std::string message;  // Of an error: what is not watched, and why.
 };
 

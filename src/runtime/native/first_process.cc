@@ -318,10 +318,8 @@ struct Step {
 };
 
 constexpr Step kBeforeRoot[] = {
-    {"reset its signals", reset_signals},
-    {"join its cgroups", join_cgroups},
-    {"set its CPUs", set_affinity},
-    {"set its host name", name_host},
+    {"reset its signals", reset_signals}, {"join its cgroups", join_cgroups},
+    {"set its CPUs", set_affinity},       {"set its host name", name_host},
     {"raise loopback", raise_loopback},
 };
 constexpr Step kMounts[] = {
