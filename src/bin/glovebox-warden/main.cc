@@ -94,9 +94,10 @@ Result<void> serve(const warden::Options& options, log::Logger& log) {
   GB_TRY_ASSIGN(
       const UniqueFd lock,
       warden::lock_state_dir(options.warden.state_dir, glovebox::after(std::chrono::seconds(5))));
-  GB_TRY_ASSIGN(const std::unique_ptr<native::Host> host, native::Host::open(options.host));
-  // After open(): what the host started must not inherit blocked signals.
+  // Before open(), which starts a thread: a signal goes to any thread that does not block it, and
+  // would end us without a farewell. The spawner unblocks them for itself.
   GB_TRY_ASSIGN(const UniqueFd signals, stop_signals());
+  GB_TRY_ASSIGN(const std::unique_ptr<native::Host> host, native::Host::open(options.host));
   GB_TRY_ASSIGN(const UniqueFd stop,
                 parent ? any_of({signals.get(), parent.get()}) : any_of({signals.get()}));
   return warden::run(options.warden, *host, stop.get(), log, [&] {
