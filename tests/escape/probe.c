@@ -9,6 +9,8 @@
 // next one. "attack" uses up a resource, bounded by COUNT and by 20 s, and says how far it came.
 
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -21,7 +23,6 @@
 #include <linux/userfaultfd.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <arpa/inet.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -40,8 +41,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -93,7 +94,9 @@ static long new_move_mount(void) {
   return syscall(SYS_move_mount, AT_FDCWD, "/proc", AT_FDCWD, scratch(), 0);
 }
 static long new_mount_setattr(void) {
-  struct { uint64_t set, clear, propagation, userns; } attr = {0, 1 /* RDONLY */, 0, 0};
+  struct {
+    uint64_t set, clear, propagation, userns;
+  } attr = {0, 1 /* RDONLY */, 0, 0};
   return syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0, &attr, sizeof attr);
 }
 static long do_pivot_root(void) { return syscall(SYS_pivot_root, ".", "."); }
@@ -165,16 +168,23 @@ static long setns_pidfd_init(void) {
   if (fd < 0) return -1;
   return setns(fd, CLONE_NEWNS | CLONE_NEWNET);
 }
-// 0 (OK) when the host's first process is visible as pid 1: its first argument is not our agent.
-static long sees_host_init(void) {
-  char link[256] = "";
-  ssize_t n = readlink("/proc/1/ns/pid", link, sizeof link - 1);
-  char own[256] = "";
-  ssize_t m = readlink("/proc/self/ns/pid", own, sizeof own - 1);
-  if (m < 0) return -1;
-  if (n < 0 || strcmp(link, own) == 0) return fail(ESRCH);
-  return 0;
+// OK when we are in the namespace that the test's own process is in: PROBE_NS_kind has its name.
+static long in_host(const char* kind) {
+  char path[64], variable[64], own[128] = "";
+  snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
+  snprintf(variable, sizeof variable, "PROBE_NS_%s", kind);
+  const char* host = getenv(variable);
+  if (!host) return fail(EINVAL);
+  if (readlink(path, own, sizeof own - 1) < 0) return -1;
+  return strcmp(own, host) == 0 ? 1 : fail(EXDEV);
 }
+static long host_ns_pid(void) { return in_host("pid"); }
+static long host_ns_net(void) { return in_host("net"); }
+static long host_ns_ipc(void) { return in_host("ipc"); }
+static long host_ns_user(void) { return in_host("user"); }
+static long host_ns_mnt(void) { return in_host("mnt"); }
+static long host_ns_uts(void) { return in_host("uts"); }
+static long host_ns_cgroup(void) { return in_host("cgroup"); }
 
 // ---- other processes ---------------------------------------------------------------------------
 
@@ -268,7 +278,10 @@ static long key_add(void) {
 static long key_request(void) { return syscall(SYS_request_key, "user", "probe", NULL, 0); }
 static long key_ctl(void) { return syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, -1 /* thread */, 1); }
 static long handle_open(void) {
-  struct { struct file_handle handle; char bytes[64]; } h;
+  struct {
+    struct file_handle handle;
+    char bytes[64];
+  } h;
   memset(&h, 0, sizeof h);
   h.handle.handle_bytes = 8;
   h.handle.handle_type = 1;  // FILEID_INO32_GEN of inode 2: the root of an ext4.
@@ -277,7 +290,10 @@ static long handle_open(void) {
   return syscall(SYS_open_by_handle_at, at, &h.handle, O_RDONLY);
 }
 static long handle_name(void) {
-  struct { struct file_handle handle; char bytes[128]; } h;
+  struct {
+    struct file_handle handle;
+    char bytes[128];
+  } h;
   memset(&h, 0, sizeof h);
   h.handle.handle_bytes = 128;
   int mount_id;
@@ -344,9 +360,7 @@ static long bound_mknod(void) { return cap_bound(CAP_MKNOD); }
 static long new_privs(void) {  // OK when a set-uid program would still gain rights.
   return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 ? 1 : fail(EPERM);
 }
-static long no_filter(void) {
-  return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0 ? 1 : fail(EPERM);
-}
+static long no_filter(void) { return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0 ? 1 : fail(EPERM); }
 static long uid_is_host_root(void) {  // OK when id 0 here is id 0 of the parent namespace.
   unsigned inside, outside, count;
   FILE* f = fopen("/proc/self/uid_map", "re");
@@ -429,10 +443,10 @@ static long tioclinux(void) {
   static long name(void) { return read_of(path); }
 #define WRITE(name, path) \
   static long name(void) { return open_rw(path); }
-#define LOOK(name, path)             \
-  static long name(void) {           \
-    struct stat st;                  \
-    return stat(path, &st);          \
+#define LOOK(name, path)    \
+  static long name(void) {  \
+    struct stat st;         \
+    return stat(path, &st); \
   }
 READ(read_shadow, "/etc/shadow")
 READ(read_gshadow, "/etc/gshadow")
@@ -448,10 +462,6 @@ LOOK(see_dbus, "/run/dbus")
 LOOK(see_systemd, "/run/systemd")
 LOOK(see_boot, "/boot/grub")
 LOOK(see_srv, "/srv/.")
-LOOK(see_sys_cgroup, "/sys/fs/cgroup/memory")
-LOOK(see_sys_block, "/sys/block")
-LOOK(see_sys_firmware, "/sys/firmware")
-LOOK(see_sys_debug, "/sys/kernel/debug")
 WRITE(write_usr, "/usr/bin/env")
 WRITE(write_core_pattern, "/proc/sys/kernel/core_pattern")
 WRITE(write_modprobe, "/proc/sys/kernel/modprobe")
@@ -472,8 +482,32 @@ READ(read_sched_debug, "/proc/sched_debug")
 READ(read_iomem, "/proc/iomem")
 READ(read_kpagecount, "/proc/kpagecount")
 READ(read_config, "/proc/config.gz")
-LOOK(see_acpi, "/proc/acpi")
-LOOK(see_scsi, "/proc/scsi/scsi")
+
+// A masked directory is there, and empty.
+static long entries_of(const char* path) {
+  DIR* dir = opendir(path);
+  if (!dir) return -1;
+  long count = 0;
+  while (readdir(dir)) count++;
+  return count > 2 ? count : fail(ENODATA);
+}
+#define INTO(name, path) \
+  static long name(void) { return entries_of(path); }
+INTO(into_acpi, "/proc/acpi")
+INTO(into_scsi, "/proc/scsi")
+INTO(into_irq, "/proc/irq")
+INTO(into_bus, "/proc/bus")
+INTO(into_fs, "/proc/fs")
+INTO(into_sys_cgroup, "/sys/fs/cgroup")
+INTO(into_sys_block, "/sys/block")
+INTO(into_sys_firmware, "/sys/firmware")
+INTO(into_sys_debug, "/sys/kernel/debug")
+INTO(into_sys_module, "/sys/module")
+INTO(into_root, "/root")
+INTO(into_var_lib, "/var/lib")
+INTO(into_opt, "/opt")
+INTO(into_mnt, "/mnt")
+INTO(into_media, "/media")
 
 static long write_root_dir(void) {  // A directory outside what is promised to be writable.
   int fd = open("/usr/probe", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
@@ -481,8 +515,8 @@ static long write_root_dir(void) {  // A directory outside what is promised to b
   return fd;
 }
 static long setuid_bit(void) {  // OK when a set-uid root program exists that we could run.
-  static const char* const paths[] = {"/usr/bin/su",     "/usr/bin/sudo",  "/usr/bin/mount",
-                                      "/usr/bin/passwd", "/usr/bin/chfn",  "/usr/bin/newgrp",
+  static const char* const paths[] = {"/usr/bin/su",     "/usr/bin/sudo", "/usr/bin/mount",
+                                      "/usr/bin/passwd", "/usr/bin/chfn", "/usr/bin/newgrp",
                                       "/usr/bin/umount", "/usr/bin/chsh"};
   struct stat st;
   int seen = 0;
@@ -589,24 +623,28 @@ static long shm_host(void) {  // A System V segment that the test made on the ho
 // ---- table -------------------------------------------------------------------------------------
 
 #define P(name) {#name, name}
-static const struct { const char* name; Probe run; } kProbes[] = {
+static const struct {
+  const char* name;
+  Probe run;
+} kProbes[] = {
+    // clang-format off
     P(mount_tmpfs), P(mount_proc), P(mount_sysfs), P(mount_cgroup2), P(mount_cgroup1),
-    P(mount_bind), P(mount_remount_usr_rw), P(mount_overlay), P(mount_propagation),
-    P(umount_proc), P(umount_root), P(umount_mask), P(new_fsopen), P(new_fspick),
-    P(new_open_tree), P(new_move_mount), P(new_mount_setattr), P(do_pivot_root), P(do_chroot),
-    P(chroot_escape), P(unshare_user), P(unshare_mnt), P(unshare_pid), P(unshare_net),
-    P(unshare_ipc), P(unshare_uts), P(unshare_cgroup), P(unshare_time), P(clone_newuser),
-    P(clone_newuser_all), P(clone_newns), P(clone_newnet), P(clone_newpid), P(clone3_newuser),
-    P(setns_own_user), P(setns_own_mnt), P(setns_init_mnt), P(setns_init_net),
-    P(setns_pidfd_init), P(sees_host_init), P(ptrace_init), P(vm_readv_init), P(vm_writev_init),
-    P(init_mem), P(init_environ), P(init_maps), P(init_root), P(init_fd_dir),
-    P(pidfd_getfd_init), P(kcmp_init), P(migrate_init), P(child_of_two), P(init_module),
-    P(finit_module), P(delete_module), P(kexec_load), P(kexec_file_load), P(bpf_map),
-    P(perf_event), P(io_uring), P(do_userfaultfd), P(key_add), P(key_request), P(key_ctl),
-    P(handle_open), P(handle_name), P(swap_on), P(do_reboot), P(do_acct), P(do_syslog),
-    P(set_time), P(adjust_time), P(set_hostname), P(do_personality), P(do_iopl), P(do_ioperm),
-    P(modify_ldt), P(do_quotactl), P(do_fanotify), P(do_lookup_dcookie), P(do_vhangup),
-    P(do_memfd_secret), P(do_x32), P(do_int80), P(no_such_syscall), P(caps_any),
+    P(mount_bind), P(mount_remount_usr_rw), P(mount_overlay), P(mount_propagation), P(umount_proc),
+    P(umount_root), P(umount_mask), P(new_fsopen), P(new_fspick), P(new_open_tree),
+    P(new_move_mount), P(new_mount_setattr), P(do_pivot_root), P(do_chroot), P(chroot_escape),
+    P(unshare_user), P(unshare_mnt), P(unshare_pid), P(unshare_net), P(unshare_ipc), P(unshare_uts),
+    P(unshare_cgroup), P(unshare_time), P(clone_newuser), P(clone_newuser_all), P(clone_newns),
+    P(clone_newnet), P(clone_newpid), P(clone3_newuser), P(setns_own_user), P(setns_own_mnt),
+    P(setns_init_mnt), P(setns_init_net), P(setns_pidfd_init), P(host_ns_pid), P(host_ns_net),
+    P(host_ns_ipc), P(host_ns_user), P(host_ns_mnt), P(host_ns_uts), P(host_ns_cgroup),
+    P(ptrace_init), P(vm_readv_init), P(vm_writev_init), P(init_mem), P(init_environ), P(init_maps),
+    P(init_root), P(init_fd_dir), P(pidfd_getfd_init), P(kcmp_init), P(migrate_init),
+    P(child_of_two), P(init_module), P(finit_module), P(delete_module), P(kexec_load),
+    P(kexec_file_load), P(bpf_map), P(perf_event), P(io_uring), P(do_userfaultfd), P(key_add),
+    P(key_request), P(key_ctl), P(handle_open), P(handle_name), P(swap_on), P(do_reboot),
+    P(do_acct), P(do_syslog), P(set_time), P(adjust_time), P(set_hostname), P(do_personality),
+    P(do_iopl), P(do_ioperm), P(modify_ldt), P(do_quotactl), P(do_fanotify), P(do_lookup_dcookie),
+    P(do_vhangup), P(do_memfd_secret), P(do_x32), P(do_int80), P(no_such_syscall), P(caps_any),
     P(bound_sys_admin), P(bound_sys_ptrace), P(bound_net_admin), P(bound_mknod), P(new_privs),
     P(no_filter), P(uid_is_host_root), P(lower_oom), P(raise_nofile), P(realtime), P(nice_up),
     P(mknod_mem), P(mknod_kmsg), P(mknod_sda), P(mknod_vda), P(mknod_loop), P(open_mem),
@@ -614,16 +652,18 @@ static const struct { const char* name; Probe run; } kProbes[] = {
     P(tiocsti), P(tiocsti_high_bits), P(tioclinux), P(read_shadow), P(read_gshadow),
     P(read_sudoers), P(read_machine_id), P(see_ssh_keys), P(see_root_ssh), P(see_root_profile),
     P(see_var_lib), P(see_var_log), P(see_docker_sock), P(see_dbus), P(see_systemd), P(see_boot),
-    P(see_srv), P(see_sys_cgroup), P(see_sys_block), P(see_sys_firmware), P(see_sys_debug),
+    P(see_srv), P(into_acpi), P(into_scsi), P(into_irq), P(into_bus), P(into_fs),
+    P(into_sys_cgroup), P(into_sys_block), P(into_sys_firmware), P(into_sys_debug),
+    P(into_sys_module), P(into_root), P(into_var_lib), P(into_opt), P(into_mnt), P(into_media),
     P(write_usr), P(write_core_pattern), P(write_modprobe), P(write_hotplug),
     P(write_uevent_helper), P(write_sysrq), P(write_panic), P(write_vm), P(write_binfmt),
     P(write_cpuset), P(write_release_agent), P(read_kcore), P(read_kallsyms), P(read_kmsg),
     P(read_keys), P(read_timer_list), P(read_sched_debug), P(read_iomem), P(read_kpagecount),
-    P(read_config), P(see_acpi), P(see_scsi), P(write_root_dir), P(setuid_bit), P(stray_fd),
-    P(fd_above_root), P(dial_world), P(dial_metadata), P(dial_private), P(udp_world),
-    P(udp6_world), P(other_interface), P(raw_socket), P(packet_socket), P(vsock), P(alg_socket),
-    P(netlink_netfilter), P(xdp_socket), P(abstract_host), P(port_host), P(file_host),
-    P(pid_host), P(shm_host),
+    P(read_config), P(write_root_dir), P(setuid_bit), P(stray_fd), P(fd_above_root), P(dial_world),
+    P(dial_metadata), P(dial_private), P(udp_world), P(udp6_world), P(other_interface),
+    P(raw_socket), P(packet_socket), P(vsock), P(alg_socket), P(netlink_netfilter), P(xdp_socket),
+    P(abstract_host), P(port_host), P(file_host), P(pid_host), P(shm_host),
+    // clang-format on
 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -798,9 +838,12 @@ static long spin(long seconds) {  // On every CPU we may use; says the CPU time 
          usage.ru_stime.tv_sec * 1000 + usage.ru_stime.tv_usec / 1000;
 }
 
-static const struct { const char* name; long (*run)(long); } kAttacks[] = {
-    P(fork_bomb), P(zombies), P(orphans), P(memory), P(disk), P(tmp), P(shm), P(memfd),
-    P(fds), P(inotify), P(ptys), P(inodes), P(output), P(spin),
+static const struct {
+  const char* name;
+  long (*run)(long);
+} kAttacks[] = {
+    P(fork_bomb), P(zombies), P(orphans), P(memory), P(disk),   P(tmp),    P(shm),
+    P(memfd),     P(fds),     P(inotify), P(ptys),   P(inodes), P(output), P(spin),
 };
 
 int main(int argc, char** argv) {

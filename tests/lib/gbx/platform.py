@@ -86,13 +86,15 @@ class Process:
 class Platform:
     domain = "gbx.test"
 
-    def __init__(self, unguarded=None, config="", pool=2, max_sandboxes=400):
+    def __init__(self, unguarded=None, config="", pool=2, max_sandboxes=400,
+                 log_level="debug"):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gbx-"))
         self.dir.chmod(0o755)  # The daemon, which is not root, goes through it.
         self.cgroup = "gbx-" + secrets.token_hex(4)
         # The default range starts at 0x70000000: stay clear of a platform that runs here anyway.
         self.uid_base = 0x80000000 + random.randrange(6) * 0x10000000
         self.unguarded, self.pool, self.max_sandboxes = unguarded, pool, max_sandboxes
+        self.log_level = log_level
         self.port = free_port()
         self.run_dir, self.data_dir = self.dir / "run", self.dir / "data"
         self.warden = self.daemon = self.key = None
@@ -102,7 +104,7 @@ class Platform:
         self.config_file.write_text(
             f'listen = "127.0.0.1:{self.port}"\n'
             f'run_dir = "{self.run_dir}"\ndata_dir = "{self.data_dir}"\nuser = "{DAEMON_USER}"\n'
-            f'gateway.domain = "{self.domain}"\nlog.level = "debug"\n' + config)
+            f'gateway.domain = "{self.domain}"\nlog.level = "{log_level}"\n' + config)
         self.config_file.chmod(0o644)
 
     # Where things are.
@@ -141,7 +143,7 @@ class Platform:
                 "--agent-sockets", str(self.run_dir / "agents"), "--client-uid", str(DAEMON_UID),
                 "--client-gid", str(DAEMON_GID), "--pool", str(self.pool),
                 "--max-sandboxes", str(self.max_sandboxes), "--uid-base", str(self.uid_base),
-                "--cgroup", self.cgroup, "--log-level", "debug"]
+                "--cgroup", self.cgroup, "--log-level", self.log_level]
         if self.unguarded:
             argv += ["--unguarded", self.unguarded]
         pathlib.Path(self.warden_socket).unlink(missing_ok=True)
