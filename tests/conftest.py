@@ -33,6 +33,9 @@ def platform():
     p.api.observer = openapi.Observer()
     yield p
     p.end_clean()
+    faults = p.api.observer.faults
+    assert not faults, "answers that docs/api/openapi.yaml does not describe:\n" + "\n".join(
+        f"{where}: {fault}" for fault, where in faults.items())
 
 
 @pytest.fixture(scope="session")

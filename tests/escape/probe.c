@@ -461,7 +461,6 @@ LOOK(see_docker_sock, "/run/docker.sock")
 LOOK(see_dbus, "/run/dbus")
 LOOK(see_systemd, "/run/systemd")
 LOOK(see_boot, "/boot/grub")
-LOOK(see_srv, "/srv/.")
 WRITE(write_usr, "/usr/bin/env")
 WRITE(write_core_pattern, "/proc/sys/kernel/core_pattern")
 WRITE(write_modprobe, "/proc/sys/kernel/modprobe")
@@ -482,6 +481,9 @@ READ(read_sched_debug, "/proc/sched_debug")
 READ(read_iomem, "/proc/iomem")
 READ(read_kpagecount, "/proc/kpagecount")
 READ(read_config, "/proc/config.gz")
+READ(read_cmdline, "/proc/cmdline")
+READ(read_partitions, "/proc/partitions")
+READ(read_diskstats, "/proc/diskstats")
 
 // A masked directory is there, and empty.
 static long entries_of(const char* path) {
@@ -505,6 +507,7 @@ INTO(into_sys_debug, "/sys/kernel/debug")
 INTO(into_sys_module, "/sys/module")
 INTO(into_root, "/root")
 INTO(into_var_lib, "/var/lib")
+INTO(into_srv, "/srv")
 INTO(into_opt, "/opt")
 INTO(into_mnt, "/mnt")
 INTO(into_media, "/media")
@@ -652,14 +655,14 @@ static const struct {
     P(tiocsti), P(tiocsti_high_bits), P(tioclinux), P(read_shadow), P(read_gshadow),
     P(read_sudoers), P(read_machine_id), P(see_ssh_keys), P(see_root_ssh), P(see_root_profile),
     P(see_var_lib), P(see_var_log), P(see_docker_sock), P(see_dbus), P(see_systemd), P(see_boot),
-    P(see_srv), P(into_acpi), P(into_scsi), P(into_irq), P(into_bus), P(into_fs),
+    P(into_srv), P(into_acpi), P(into_scsi), P(into_irq), P(into_bus), P(into_fs),
     P(into_sys_cgroup), P(into_sys_block), P(into_sys_firmware), P(into_sys_debug),
     P(into_sys_module), P(into_root), P(into_var_lib), P(into_opt), P(into_mnt), P(into_media),
     P(write_usr), P(write_core_pattern), P(write_modprobe), P(write_hotplug),
     P(write_uevent_helper), P(write_sysrq), P(write_panic), P(write_vm), P(write_binfmt),
     P(write_cpuset), P(write_release_agent), P(read_kcore), P(read_kallsyms), P(read_kmsg),
     P(read_keys), P(read_timer_list), P(read_sched_debug), P(read_iomem), P(read_kpagecount),
-    P(read_config), P(write_root_dir), P(setuid_bit), P(stray_fd), P(fd_above_root), P(dial_world),
+    P(read_config), P(read_cmdline), P(read_partitions), P(read_diskstats), P(write_root_dir), P(setuid_bit), P(stray_fd), P(fd_above_root), P(dial_world),
     P(dial_metadata), P(dial_private), P(udp_world), P(udp6_world), P(other_interface),
     P(raw_socket), P(packet_socket), P(vsock), P(alg_socket), P(netlink_netfilter), P(xdp_socket),
     P(abstract_host), P(port_host), P(file_host), P(pid_host), P(shm_host),

@@ -114,6 +114,10 @@ class Platform:
         return str(self.run_dir / "glovebox.sock")
 
     @property
+    def key_file(self):
+        return self.data_dir / "api-key"
+
+    @property
     def warden_socket(self):
         return str(self.run_dir / "warden.sock")
 
@@ -129,7 +133,7 @@ class Platform:
             os.chown(self.run_dir, DAEMON_UID, DAEMON_GID)
             self.start_warden()
             self.start_daemon()
-            self.key = self.make_key("tests")
+            self.key = self.key_file.read_text().strip()
             self.http_api = Api(self.tcp, self.key)
         except BaseException:
             self.print_logs()
@@ -156,7 +160,8 @@ class Platform:
         until(listening, 60, "the warden listens")
 
     def start_daemon(self, ready=True):
-        self.daemon = Process([program("gloveboxd"), "--config", str(self.config_file)],
+        self.daemon = Process([program("gloveboxd"), "--config", str(self.config_file),
+                               "--api-key-file", str(self.key_file)],
                               self.dir / "daemon.log")
 
         def is_ready():
@@ -168,9 +173,6 @@ class Platform:
 
         if ready:
             until(is_ready, 30, "the daemon is ready")
-
-    def make_key(self, name):
-        raise NotImplementedError
 
     def end_clean(self):
         """Removes every sandbox, stops both programs and checks that nothing is left."""
