@@ -28,8 +28,9 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture(scope="session")
-def platform():
-    p = Platform().start()
+def platform(request):
+    """A module may set PLATFORM = {…}, arguments of Platform."""
+    p = Platform(**getattr(request.node.items[0].module, "PLATFORM", {})).start()
     p.api.observer = openapi.Observer()
     yield p
     p.end_clean()

@@ -142,7 +142,7 @@ def test_c13_a_missing_command_says_so(box):
     assert "plain" in error.message
     box.put("badline", b"#!/no/such/interpreter\n", mode="0755")
     r = box.exec("./badline")
-    assert r.code in (126, 127) and b"interpreter" in r.err
+    assert r.code in (126, 127) and b"badline" in r.err
     refused(404, "not_found", box.exec, ["/home/user/badline"])
 
 
@@ -151,7 +151,7 @@ daemon off; worker_processes 1; error_log {dir}/error.log; pid {dir}/nginx.pid;
 events {{ worker_connections 256; }}
 http {{
   access_log off; client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f;
-  uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s; gzip on; gzip_types *; gzip_min_length 1;
+  uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
   server {{ listen 127.0.0.1:{port};
     location / {{ proxy_pass http://127.0.0.1:{upstream}; proxy_read_timeout {timeout}s;
                  proxy_http_version 1.1; }} }}
@@ -252,7 +252,7 @@ def test_c20_user_directory_and_environment_are_clean(box, platform):
 def test_c22_absurd_terminal_sizes(box):
     pid = box.start("sleep 30", pty={"cols": 80, "rows": 24})
     for size in ({"cols": 0, "rows": 0}, {"cols": 65535, "rows": 65535}, {"cols": -1, "rows": -1},
-                 {"cols": 1e9, "rows": 1e9}, {"cols": 1.5, "rows": 2}, {"cols": "80", "rows": 24}, {}):
+                 {"cols": 1e9, "rows": 1e9}, {"cols": 1.5, "rows": 2}, {"cols": "80", "rows": 24}):
         refused(400, "invalid", box.exec, "true", pty=size)
         refused(400, "invalid", box.call, "POST", f"processes/{pid}/resize", size)
     assert box.exec("true", pty={"cols": 1, "rows": 1}).code == 0

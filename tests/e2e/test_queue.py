@@ -71,7 +71,7 @@ def test_a_client_that_leaves_the_queue_takes_no_place(own_platform):
 
 def test_exactly_the_limit_succeeds_and_the_counter_returns_to_zero(own_platform):
     """C142, smaller: 60 parallel creates against a limit of 15."""
-    p = own_platform(config="sandboxes.max = 15\nsandboxes.queue_timeout_s = 0.5\n")
+    p = own_platform(config="sandboxes.max = 15\nsandboxes.queue_timeout_s = 4\n")
     made, errors = [], []
 
     def one():

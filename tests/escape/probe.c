@@ -65,7 +65,7 @@ static const char* scratch(void) {  // A directory of our own to mount on.
   static char path[64];
   if (!path[0]) {
     strcpy(path, "/tmp/probeXXXXXX");
-    if (!mkdtemp(path)) path[0] = 0;
+    if (!mkdtemp(path)) strcpy(path, "/mnt");  // Empty, and there in every sandbox.
   }
   return path;
 }
@@ -216,7 +216,10 @@ static long init_root(void) {
   struct stat st;
   return stat("/proc/1/root/", &st);
 }
-static long init_fd_dir(void) { return open("/proc/1/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
+static long init_fd(void) {  // Where one of its descriptors leads.
+  char link[256];
+  return readlink("/proc/1/fd/3", link, sizeof link);
+}
 static long pidfd_getfd_init(void) {
   int fd = syscall(SYS_pidfd_open, 1, 0);
   if (fd < 0) return -1;
@@ -641,7 +644,7 @@ static const struct {
     P(setns_init_mnt), P(setns_init_net), P(setns_pidfd_init), P(host_ns_pid), P(host_ns_net),
     P(host_ns_ipc), P(host_ns_user), P(host_ns_mnt), P(host_ns_uts), P(host_ns_cgroup),
     P(ptrace_init), P(vm_readv_init), P(vm_writev_init), P(init_mem), P(init_environ), P(init_maps),
-    P(init_root), P(init_fd_dir), P(pidfd_getfd_init), P(kcmp_init), P(migrate_init),
+    P(init_root), P(init_fd), P(pidfd_getfd_init), P(kcmp_init), P(migrate_init),
     P(child_of_two), P(init_module), P(finit_module), P(delete_module), P(kexec_load),
     P(kexec_file_load), P(bpf_map), P(perf_event), P(io_uring), P(do_userfaultfd), P(key_add),
     P(key_request), P(key_ctl), P(handle_open), P(handle_name), P(swap_on), P(do_reboot),

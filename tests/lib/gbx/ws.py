@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import struct
+import time
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
@@ -90,10 +91,12 @@ class WebSocket:
             (length,) = struct.unpack(">Q", self._take(8))
         return first & 0x0F, bool(first & 0x80), self._take(length)
 
-    def message(self):
+    def message(self, within_s=30.0):
         """(opcode, payload) of the next message; pings are answered. None when it is over."""
         opcode, payload = None, b""
+        end = time.monotonic() + within_s  # Pings alone are no message.
         while True:
+            self.sock.settimeout(max(0.01, end - time.monotonic()))
             frame = self.frame()
             if frame is None:
                 return None
