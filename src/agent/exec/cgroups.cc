@@ -47,7 +47,9 @@ bool Cgroup::populated() const {
 }
 
 void Cgroup::kill() const {
-  if (!dir_ || write_kernel_file(dir_.get(), "cgroup.kill", "1")) return;
+  if (!dir_) return;
+  killed_ = true;
+  if (write_kernel_file(dir_.get(), "cgroup.kill", "1")) return;
   // Linux before 5.14 has no cgroup.kill.
   for (int round = 0; round < kKillRoundsMax && kill_listed(dir_.get()) > 0; ++round) {
   }
@@ -90,7 +92,10 @@ void CgroupPool::sweep() {
 void CgroupPool::retire(Cgroup& group) {
   // The old object stays with its command and must not kill the next one's processes.
   auto fresh = std::make_shared<Cgroup>(std::move(group.name_), std::move(group.dir_));
-  if (spare_.size() < kSpareMax) {
+  // A group that cgroup.kill was ever written to is used up: Linux 6.18 kills whatever
+  // CLONE_INTO_CGROUP puts there, since it compares the group's kill_seq with the parent's
+  // (cgroup_post_fork in kernel/cgroup/cgroup.c).
+  if (spare_.size() < kSpareMax && !group.killed_) {
     spare_.push_back(std::move(fresh));
   } else {
     ::unlinkat(dir_.get(), fresh->name_.c_str(), AT_REMOVEDIR);

@@ -27,6 +27,7 @@ class Cgroup {
   friend class CgroupPool;
   std::string name_;
   UniqueFd dir_;
+  mutable bool killed_ = false;
 };
 
 class CgroupPool {
@@ -37,7 +38,7 @@ class CgroupPool {
   // An empty group. Null when there is none to be had.
   std::shared_ptr<Cgroup> take();
   // The command has ended, but what it left behind may live on and can still be killed by this
-  // group, until nothing is left: then the directory serves another command.
+  // group, until nothing is left: then the directory serves another command, or is removed.
   void give_back(std::shared_ptr<Cgroup> group);
   // Finds out which of those are empty by now.
   void sweep();

@@ -1,5 +1,8 @@
 #include "runtime/native/janitor.h"
 
+#include <pthread.h>
+
+#include <csignal>
 #include <utility>
 
 namespace glovebox::native {
@@ -25,6 +28,11 @@ void Janitor::take(UniqueFd fd) {
 }
 
 void Janitor::run() {
+  // Signals are for the thread that reads them from a descriptor: one that arrived here would end
+  // the process.
+  ::sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
