@@ -1,5 +1,8 @@
 #include "api/native/native.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <variant>
+
 #include "api/common/json_writer.h"
 #include "api/common/reply.h"
 #include "api/native/codec.h"
@@ -160,7 +163,12 @@ Task<Result<net::Response>> NativeApi::create(Call& call) {
   if (key.empty() && exchange.head().headers.has("Idempotency-Key")) {
     co_return Error(Errc::kInvalid, "Idempotency-Key must have 1 to 255 bytes");
   }
-  Result<Sandbox> made = co_await service_.create(std::move(spec), std::move(key));
+  // Whoever hangs up while it waits gives up its place; see SandboxService about what is left.
+  using boost::asio::experimental::awaitable_operators::operator||;
+  std::variant<Result<Sandbox>, std::monostate> first =
+      co_await (service_.create(std::move(spec), std::move(key)) || exchange.wait_client_gone());
+  if (first.index() == 1) co_return Error(Errc::kUnavailable, "the client went away");
+  Result<Sandbox>& made = std::get<0>(first);
   if (!made) co_return std::move(made).error();
   call.trace.sandbox = made.value().id.str();
   net::Response response = sandbox_response(201, made.value());
