@@ -68,7 +68,8 @@ class Lister {
     while (!levels_.empty() && !full_) {
       Level& level = levels_.back();
       if (!level.read) {
-        level.names = co_await least_names(level.dir, level.from, options_.limit - count_ + 1);
+        // One more than fits, to know that there is more, and the one that the last page ended with.
+        level.names = co_await least_names(level.dir, level.from, options_.limit - count_ + 2);
         level.read = true;
       }
       GB_CO_TRY(some_entries());
