@@ -35,8 +35,9 @@ class Document:
 
     def find(self, method, target):
         path = target.split("?")[0]
+        wanted = "GET" if method == "HEAD" else method  # HEAD is where GET is (RFC 9110, 9.3.2).
         best = [(template, operation) for m, template, compiled, operation in self.operations
-                if m == method and compiled.match(path)]
+                if m == wanted and compiled.match(path)]
         # The literal template wins over one with a parameter.
         return min(best, key=lambda x: x[0].count("{"), default=None)
 
