@@ -31,7 +31,13 @@ def p(own_platform):
 
 
 def settle(p):
-    until(lambda: p.api.reply("GET", "/ready").status == 200, 40, "ready again")
+    def is_ready():
+        try:
+            return p.api.reply("GET", "/ready").status == 200
+        except OSError:
+            return False
+
+    until(is_ready, 40, "ready again")
     # What was being made or ended when something died is brought to an end.
     until(lambda: not p.api.list_all(state="creating,stopping"), 40, "nothing half-done")
 
