@@ -314,7 +314,8 @@ bool Connection::append_headers(const Headers& headers) {
 }
 
 void Connection::end_upgrade_head(std::string_view protocol) {
-  out_.append("Connection: Upgrade\r\nUpgrade: ").append(protocol).append("\r\n\r\n");
+  out_.append("Connection: Upgrade\r\nUpgrade: ").append(protocol);
+  out_.append("\r\nX-Request-ID: ").append(request_id_).append("\r\n\r\n");
   reply_ = Reply::kHead;
 }
 
@@ -363,8 +364,8 @@ std::optional<Result<void>> Connection::write_now(Outgoing& outgoing,
   return done;
 }
 
-Task<Result<void>> Connection::write_rest(Outgoing& outgoing, Deadline deadline) {
-  Result<void> done = co_await stream_.impl().write_rest(outgoing.left, deadline);
+Task<Result<void>> Connection::write_rest(Outgoing& outgoing, Clock::duration idle) {
+  Result<void> done = co_await stream_.impl().write_rest_idle(outgoing.left, idle);
   reply_ = !done ? Reply::kAborted : outgoing.last ? Reply::kFinished : Reply::kStarted;
   co_return done;
 }
@@ -372,7 +373,7 @@ Task<Result<void>> Connection::write_rest(Outgoing& outgoing, Deadline deadline)
 Task<Result<void>> Connection::write_pieces(std::span<const std::string_view> pieces, bool last) {
   Outgoing outgoing;
   std::optional<Result<void>> done = write_now(outgoing, pieces, last);
-  if (!done) done = co_await write_rest(outgoing, body_deadline());
+  if (!done) done = co_await write_rest(outgoing, server_.limits.body_idle);
   co_return std::move(*done);
 }
 
@@ -388,7 +389,7 @@ Task<Result<void>> Connection::respond(Response response) {
   const std::string_view body = response.body;
   Outgoing outgoing;
   std::optional<Result<void>> done = write_now(outgoing, std::span(&body, 1), true);
-  if (!done) done = co_await write_rest(outgoing, body_deadline());
+  if (!done) done = co_await write_rest(outgoing, server_.limits.body_idle);
   co_return std::move(*done);
 }
 

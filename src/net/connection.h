@@ -71,7 +71,7 @@ class Connection final : public Exchange, public Link {
   };
   std::optional<Result<void>> write_now(Outgoing& outgoing,
                                         std::span<const std::string_view> pieces, bool last);
-  Task<Result<void>> write_rest(Outgoing& outgoing, Deadline deadline);
+  Task<Result<void>> write_rest(Outgoing& outgoing, Clock::duration idle);
   bool taken_over() const noexcept { return taken_over_; }
   bool head_waits() const noexcept { return reply_ == Reply::kHead; }
   // The bytes of a reply with a length went another way than through write().

@@ -22,7 +22,7 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds(64);
 constexpr std::size_t kSlots = 512;
 constexpr int kEventsMax = 128;
-constexpr std::size_t kIdleBlocksMax = 64;
+constexpr std::size_t kIdleBlocksMax = 8;  // Few are in use at once: nobody waits with one.
 constexpr std::size_t kIdlePipesMax = 16;
 constexpr int kPipeBytes = 1 << 20;
 

@@ -383,7 +383,7 @@ Task<Result<void>> Relay::pass_rest(Connection::Outgoing& outgoing, Pieces piece
   for (;; pieces = pass_pieces(outgoing)) {
     if (pieces == Pieces::kFailed) co_return std::move(fault_);
     if (pieces == Pieces::kBlocked) {
-      GB_CO_TRY(co_await client_.write_rest(outgoing, after(options_.idle)));
+      GB_CO_TRY(co_await client_.write_rest(outgoing, options_.idle));
       if (outgoing.last) co_return Result<void>();
     }
     if (pieces == Pieces::kWhole) co_return Result<void>();
@@ -428,7 +428,7 @@ Task<Result<void>> Relay::tunnel_through() {
   patience_.renew();
   Connection::Outgoing outgoing;
   std::optional<Result<void>> sent = client_.write_now(outgoing, {}, false);
-  if (!sent) sent = co_await client_.write_rest(outgoing, patience_.until());
+  if (!sent) sent = co_await client_.write_rest(outgoing, options_.idle);
   if (!*sent) co_return std::move(*sent);
   Exchange::Raw raw = client_.take_over();
   const std::string early(upstream_->in.view());

@@ -288,6 +288,7 @@ TEST(Relay, TunnelsAfterAnUpgrade) {
   EXPECT_THAT(head, StartsWith("HTTP/1.1 101 Switching Protocols\r\n"));
   EXPECT_THAT(head, HasSubstr("Connection: Upgrade\r\nUpgrade: tunnel\r\n"));
   EXPECT_THAT(head, HasSubstr("X: y\r\n"));
+  EXPECT_THAT(head, HasSubstr("X-Request-ID: "));
   EXPECT_EQ(client.read_exactly(5), "early");
   client.send("ping");
   EXPECT_EQ(client.read_exactly(4), "pong");

@@ -165,12 +165,11 @@ Task<void> Server::Impl::serve(std::shared_ptr<Impl> self, std::unique_ptr<Conne
   connection->unlink();
 }
 
+// Ports and socket files are free for a successor at once. The accept loops do not look at their
+// listener again once `closing` is set.
 void Server::Impl::stop_listening() {
   closing = true;
-  for (Listener& listener : listeners) {
-    listener.watch.remove();
-    ::shutdown(listener.fd.get(), SHUT_RDWR);
-  }
+  listeners.clear();
 }
 
 void Server::Impl::cut_all() {

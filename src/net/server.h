@@ -65,9 +65,11 @@ class Exchange {
   // Ends the connection without finishing the reply, so that the client sees it was cut short.
   virtual void abort() = 0;
 
-  // True when the client has hung up; a streaming handler asks now and then.
+  // True when the client has hung up; a streaming handler asks now and then. One that has only
+  // ended its own half counts as gone: from here the two look the same.
   virtual bool client_gone() const = 0;
-  // Completes when the client hangs up or sends more than it may; for `||` with what one waits for.
+  // Completes when the client hangs up; for `||` with what one waits for. Requests that it sends
+  // meanwhile stay in the kernel.
   virtual Task<void> wait_client_gone() = 0;
 
   // Answers 101 by RFC 6455, or refuses with 400/426 and returns an error.

@@ -443,6 +443,52 @@ TEST(Server, ListensOnAUnixSocketAndKnowsThePeer) {
   RawClient client(std::move(fd));
   client.send(get("/"));
   EXPECT_THAT(client.read_all(), EndsWith("unix 1 " + std::to_string(::getuid())));
+
+  server.run_task([](Server& s) { return s.close(after(std::chrono::seconds(1))); });
+  EXPECT_NE(::stat(path.c_str(), &st), 0) << "close leaves the socket's file";
+}
+
+TEST(Server, GivesASlowReaderTimeAsLongAsItReads) {
+  ServerLimits limits;
+  limits.body_idle = std::chrono::seconds(1);
+  const std::string body(8 << 20, 'x');
+  TestServer server(
+      [&](Exchange& exchange) -> Task<void> {
+        Response reply;
+        reply.body = body;
+        const Result<void> sent = co_await exchange.respond(std::move(reply));
+        (void)sent;
+      },
+      limits);
+  RawClient client(server.port());
+  client.send(kGet11);
+  client.read_until("\r\n\r\n");
+  const auto begin = Clock::now();
+  std::size_t got = 0;
+  // Longer in all than the limit for one pause.
+  for (; Clock::now() - begin < std::chrono::milliseconds(1500);) {
+    got += client.read_exactly(256 << 10).size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  got += client.read_exactly(body.size() - got).size();
+  EXPECT_EQ(got, body.size());
+}
+
+TEST(Server, GivesUpOnAClientThatDoesNotRead) {
+  ServerLimits limits;
+  limits.body_idle = std::chrono::seconds(1);
+  std::promise<Errc> ended;
+  TestServer server(
+      [&](Exchange& exchange) -> Task<void> {
+        Response reply;
+        reply.body.assign(64 << 20, 'x');
+        const Result<void> sent = co_await exchange.respond(std::move(reply));
+        ended.set_value(sent ? Errc::kInternal : sent.error().code());
+      },
+      limits);
+  RawClient client(server.port());
+  client.send(kGet11);
+  EXPECT_EQ(ended.get_future().get(), Errc::kTimeout);
 }
 
 TEST(Server, ClosesGracefullyAndCutsWhatDoesNotEnd) {

@@ -94,6 +94,19 @@ Task<Result<void>> Stream::Impl::write_rest(Parts& parts, Deadline deadline) {
   }
 }
 
+Task<Result<void>> Stream::Impl::write_rest_idle(Parts& parts, Clock::duration idle) {
+  while (parts.count > 0) {
+    if (!fd) co_return Error(Errc::kUnavailable, "write: closed");
+    if (owes_yield()) co_await Loop::yield();
+    std::optional<Result<void>> done = write_now(parts);
+    if (done) co_return std::move(*done);
+    busy = 0;
+    const Wake wake = co_await writable(after(idle));
+    if (wake != Wake::kReady) co_return wake_error(wake, "write");
+  }
+  co_return Result<void>();
+}
+
 void Stream::Impl::close() noexcept {
   watch.remove();
   fd.reset();

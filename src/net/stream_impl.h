@@ -56,6 +56,8 @@ struct Stream::Impl {
   std::optional<Result<void>> write_now(Parts& parts);
   // Writes the rest of `parts`, which it uses up.
   Task<Result<void>> write_rest(Parts& parts, Deadline deadline);
+  // The same, but gives up only when the peer takes nothing for as long as `idle`.
+  Task<Result<void>> write_rest_idle(Parts& parts, Clock::duration idle);
 
   void close() noexcept;
 

@@ -8,11 +8,11 @@
 
 namespace glovebox::net {
 
-inline constexpr char lower(char c) noexcept {
+constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
-inline constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
+constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (lower(a[i]) != lower(b[i])) return false;
@@ -20,7 +20,7 @@ inline constexpr bool equal_ignoring_case(std::string_view a, std::string_view b
   return true;
 }
 
-inline constexpr std::string_view trim(std::string_view text) noexcept {
+constexpr std::string_view trim(std::string_view text) noexcept {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
@@ -40,17 +40,17 @@ constexpr bool any_in_list(std::string_view list, F f) {
   return false;
 }
 
-inline constexpr bool list_has(std::string_view list, std::string_view token) {
+constexpr bool list_has(std::string_view list, std::string_view token) {
   return any_in_list(list, [token](std::string_view e) { return equal_ignoring_case(e, token); });
 }
 
-inline constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-inline constexpr bool is_alnum(char c) noexcept {
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+constexpr bool is_alnum(char c) noexcept {
   return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
 }
 
 // Digits only: no sign, no space. Up to 18 of them, so that no sum of two overflows.
-inline constexpr std::optional<std::uint64_t> parse_decimal(std::string_view text) noexcept {
+constexpr std::optional<std::uint64_t> parse_decimal(std::string_view text) noexcept {
   if (text.empty() || text.size() > 18) return std::nullopt;
   std::uint64_t out = 0;
   for (const char c : text) {

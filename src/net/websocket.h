@@ -24,9 +24,10 @@ class WebSocket {
 
   virtual ~WebSocket() = default;
 
-  // Answers pings by itself. kExhausted for a message over 1 MiB. One reader at a time.
+  // Answers pings by itself. kExhausted for a message over 1 MiB. One reader at a time. A read
+  // that timed out goes on: the next call takes it up, and nothing is lost.
   virtual Task<Result<Message>> read(Deadline deadline) = 0;
-  // One writer at a time.
+  // One writer at a time. A write that timed out ends the connection: a frame was half sent.
   virtual Task<Result<void>> write_text(std::string_view text, Deadline deadline) = 0;
   virtual Task<Result<void>> write_binary(std::string_view bytes, Deadline deadline) = 0;
   virtual Task<Result<void>> ping(Deadline deadline) = 0;
