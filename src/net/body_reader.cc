@@ -30,7 +30,7 @@ BodyReader::Piece BodyReader::piece_from_buffer(std::size_t bytes_max) {
       took(n);
     }
     in_->consume(n);
-    return {static_cast<ssize_t>(n), have.data()};
+    return {static_cast<ssize_t>(n), &have.front()};
   }
   const ChunkDecoder::Step step = decoder_->step(have, bytes_max);
   in_->consume(step.used);

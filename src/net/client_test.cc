@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
              "error unavailable"},
         Case{"CutHead", "HTTP/1.1 200 OK\r\nContent-Le", "error unavailable"},
         Case{"Nothing", "", "error unavailable"},
-        Case{"BadChunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        Case{"BadChunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\n",
              "error invalid"},
         Case{"TwoLengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
              "error unavailable"},

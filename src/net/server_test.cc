@@ -262,11 +262,18 @@ TEST(Server, GivesUpOnASlowBody) {
   EXPECT_THAT(client.read_all(), HasSubstr("timed out"));
 }
 
-TEST(Server, AcceptsAHeadByteByByte) {
+TEST(Server, AcceptsARequestByteByByte) {
   TestServer server(echo);
   RawClient client(server.port());
-  for (const char c : get("/slow")) client.send(std::string_view(&c, 1));
-  EXPECT_THAT(client.read_all(), EndsWith("GET /slow "));
+  for (const std::string& body :
+       {std::string("0\r\n\r\n"), std::string("2\r\nab\r\n0\r\nT: t\r\n\r\n")}) {
+    const std::string request =
+        "POST /slow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + body;
+    for (const char c : request) client.send(std::string_view(&c, 1));
+    const std::string answer = body.size() == 5 ? "POST /slow " : "POST /slow ab";
+    EXPECT_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_EQ(client.read_exactly(answer.size()), answer);
+  }
 }
 
 TEST(Server, AnswersAClientThatHasSentItsLast) {

@@ -77,7 +77,7 @@ TEST(Stream, KeepsItsDeadlines) {
 }
 
 TEST(Stream, ClosingEndsWhatWaits) {
-  using namespace boost::asio::experimental::awaitable_operators;
+  using boost::asio::experimental::awaitable_operators::operator&&;
   test::run_alone([]() -> Task<void> {
     Pair pair = make_pair(co_await boost::asio::this_coro::executor);
     std::array<char, 64> buffer;
@@ -93,7 +93,7 @@ TEST(Stream, ClosingEndsWhatWaits) {
 }
 
 TEST(Stream, LosingARaceCancelsTheWait) {
-  using namespace boost::asio::experimental::awaitable_operators;
+  using boost::asio::experimental::awaitable_operators::operator||;
   test::run_alone([]() -> Task<void> {
     Pair pair = make_pair(co_await boost::asio::this_coro::executor);
     Pair other = make_pair(co_await boost::asio::this_coro::executor);

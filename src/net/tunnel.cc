@@ -35,8 +35,7 @@ Task<Result<std::uint64_t>> pump(Stream& from, Stream& to, Clock::duration idle)
 }
 
 Task<Result<void>> tunnel(Stream& a, Stream& b, Clock::duration idle) {
-  using namespace boost::asio::experimental::
-      awaitable_operators;  // NOLINT(google-build-using-namespace)
+  using boost::asio::experimental::awaitable_operators::operator&&;
   Patience patience(idle);
   auto both = direction(a, b, patience) && direction(b, a, patience);
   auto [there, back] = co_await std::move(both);
