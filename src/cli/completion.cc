@@ -60,6 +60,7 @@ std::vector<std::string> option_names(const CommandModel& command, bool with_val
 std::string bash_case(const std::vector<std::string>& words, const CommandModel& command) {
   std::string subs;
   for (const CommandModel& sub : command.subcommands) subs += (subs.empty() ? "" : " ") + sub.name;
+  if (command.name == "completion") subs = "bash zsh fish";
   std::string out = "    " + quote(join(words)) + ")\n";
   out += "      opts=" + quote(join(option_names(command, false))) + "\n";
   out += "      with_value=" + quote(join(option_names(command, true))) + "\n";
@@ -141,6 +142,7 @@ std::string zsh_case(const std::vector<std::string>& words, const CommandModel& 
     }
     out += ")\n";
   }
+  if (command.name == "completion") out += "      subs=(bash zsh fish)\n";
   out += "      opts=(";
   for (const OptionModel& option : command.options) {
     for (const std::string& name : option.names) {
@@ -235,6 +237,7 @@ std::string fish(const CommandModel& root) {
       if (!option.values.empty()) out += " -a " + quote(join(option.values));
       out += " -d " + quote(first_line(option.help)) + "\n";
     }
+    if (command.name == "completion") out += when + " -a 'bash zsh fish'\n";
     if (listed(kTakeFile, command.name)) out += when + " -F\n";
     if (listed(kTakeSandbox, command.name)) {
       out += when + " -a '(glovebox ls -q 2>/dev/null)'\n";

@@ -165,13 +165,15 @@ TEST(Completion, IsValidBashThatCompletes) {
   const std::string ask = "bash --norc -c 'source " + path +
                           "; COMP_WORDS=(glovebox config ch); COMP_CWORD=2; _glovebox; "
                           "printf %s \"${COMPREPLY[*]}\"; COMP_WORDS=(glovebox create --on-timeout "
-                          "\"\"); COMP_CWORD=3; _glovebox; printf \" %s\" \"${COMPREPLY[*]}\"'";
+                          "\"\"); COMP_CWORD=3; _glovebox; printf \" %s\" \"${COMPREPLY[*]}\"; "
+                          "COMP_WORDS=(glovebox completion f); "
+                          "COMP_CWORD=2; _glovebox; printf \" %s\" \"${COMPREPLY[*]}\"'";
   FILE* pipe = ::popen(ask.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   char buffer[256] = {};
   const std::size_t got = std::fread(buffer, 1, sizeof buffer - 1, pipe);
   EXPECT_EQ(::pclose(pipe), 0);
-  EXPECT_EQ(std::string(buffer, got), "check kill pause");
+  EXPECT_EQ(std::string(buffer, got), "check kill pause fish");
   std::remove(path.c_str());
 }
 
