@@ -68,7 +68,8 @@ class Lister {
     while (!levels_.empty() && !full_) {
       Level& level = levels_.back();
       if (!level.read) {
-        // One more than fits, to know that there is more, and the one that the last page ended with.
+        // One more than fits, to know that there is more, and the one that the last page ended
+        // with.
         level.names = co_await least_names(level.dir, level.from, options_.limit - count_ + 2);
         level.read = true;
       }
@@ -140,7 +141,7 @@ class Lister {
   }
 
   void visit(Level& level, const std::string& name, bool seen) {
-    struct stat st {};
+    struct stat st{};
     if (::fstatat(level.dir.fd(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return;
     const std::string relative = level.prefix + name;
     if (!seen) {
