@@ -122,7 +122,7 @@ std::optional<Level> parse_level(std::string_view text) noexcept {
 }
 
 std::string format_line(Form form, std::int64_t unix_ms, Level level, std::string_view message,
-                        Fields fields, std::uint64_t dropped) {
+                        FieldSpan fields, std::uint64_t dropped) {
   std::string out;
   out.reserve(256);
   append_start(out, form, unix_ms, level, message);
@@ -146,7 +146,7 @@ std::string format_line(Form form, std::int64_t unix_ms, Level level, std::strin
   return out;
 }
 
-void Logger::write_enabled(Level level, std::string_view message, Fields fields) {
+void Logger::write_enabled(Level level, std::string_view message, FieldSpan fields) {
   const int saved_errno = errno;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto unix_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -57,6 +58,7 @@ class Field {
 };
 
 using Fields = std::initializer_list<Field>;
+using FieldSpan = std::span<const Field>;
 
 class Logger {
  public:
@@ -72,8 +74,11 @@ class Logger {
   Level level() const noexcept { return level_.load(std::memory_order_relaxed); }
 
   // `message` is a fixed phrase; what varies goes into fields.
-  void write(Level level, std::string_view message, Fields fields = {}) {
+  void write(Level level, std::string_view message, FieldSpan fields) {
     if (enabled(level)) write_enabled(level, message, fields);
+  }
+  void write(Level level, std::string_view message, Fields fields = {}) {
+    write(level, message, FieldSpan(fields.begin(), fields.size()));
   }
   void debug(std::string_view message, Fields f = {}) { write(Level::kDebug, message, f); }
   void info(std::string_view message, Fields f = {}) { write(Level::kInfo, message, f); }
@@ -81,7 +86,7 @@ class Logger {
   void error(std::string_view message, Fields f = {}) { write(Level::kError, message, f); }
 
  private:
-  void write_enabled(Level level, std::string_view message, Fields fields);
+  void write_enabled(Level level, std::string_view message, FieldSpan fields);
 
   const int fd_;
   const Form form_;
@@ -91,6 +96,6 @@ class Logger {
 
 // One line with its newline, as a Logger would write it. For tests.
 std::string format_line(Form form, std::int64_t unix_ms, Level level, std::string_view message,
-                        Fields fields, std::uint64_t dropped);
+                        FieldSpan fields, std::uint64_t dropped);
 
 }  // namespace glovebox::log

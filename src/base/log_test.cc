@@ -37,8 +37,14 @@ struct Pipe {
   UniqueFd write;
 };
 
+std::string line(Form form, std::int64_t unix_ms, Level level, std::string_view message,
+                 Fields fields, std::uint64_t dropped = 0) {
+  return format_line(form, unix_ms, level, message, FieldSpan(fields.begin(), fields.size()),
+                     dropped);
+}
+
 std::string json(std::string_view message, Fields fields) {
-  return format_line(Form::kJson, 0, Level::kInfo, message, fields, 0);
+  return line(Form::kJson, 0, Level::kInfo, message, fields);
 }
 
 TEST(Log, JsonKeepsEachValueInItsType) {
@@ -58,18 +64,18 @@ TEST(Log, NotANumberIsNullInJson) {
 }
 
 TEST(Log, ConsoleQuotesOnlyWhatNeedsIt) {
-  EXPECT_EQ(format_line(Form::kConsole, 1, Level::kWarn, "slow call",
-                        {{"path", "/api/v1"}, {"why", "a b"}, {"empty", ""}, {"ms", 12}}, 0),
+  EXPECT_EQ(line(Form::kConsole, 1, Level::kWarn, "slow call",
+                 {{"path", "/api/v1"}, {"why", "a b"}, {"empty", ""}, {"ms", 12}}, 0),
             "00:00:00.001 warn  slow call path=/api/v1 why=\"a b\" empty=\"\" ms=12\n");
 }
 
 TEST(Log, AValueCannotForgeALineOrDriveATerminal) {
   for (const Form form : {Form::kJson, Form::kConsole}) {
-    const std::string line = format_line(form, 0, Level::kInfo, "m\x1b[1m",
-                                         {{"v", "x\n{\"level\":\"error\"}\x1b]0;t\a\xC2\x9B"}}, 0);
-    EXPECT_EQ(line.find('\n'), line.size() - 1);
-    EXPECT_EQ(line.find('\x1b'), std::string::npos);
-    EXPECT_THAT(line, Not(HasSubstr("\xC2\x9B")));
+    const std::string text = line(form, 0, Level::kInfo, "m\x1b[1m",
+                                  {{"v", "x\n{\"level\":\"error\"}\x1b]0;t\a\xC2\x9B"}}, 0);
+    EXPECT_EQ(text.find('\n'), text.size() - 1);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_THAT(text, Not(HasSubstr("\xC2\x9B")));
   }
 }
 
@@ -81,12 +87,12 @@ TEST(Log, ASecretNeverComesOut) {
 TEST(Log, LinesStayWithinOneAtomicWrite) {
   const std::string control(100'000, '\x01');
   for (const Form form : {Form::kJson, Form::kConsole}) {
-    const std::string line =
-        format_line(form, 0, Level::kInfo, control, {{"a", control}, {"b", control}, {"c", 1}}, 7);
-    EXPECT_LE(line.size(), 4096U);
-    EXPECT_THAT(line, HasSubstr("truncated"));
-    EXPECT_THAT(line, HasSubstr("dropped"));
-    EXPECT_THAT(line, EndsWith(form == Form::kJson ? "}\n" : "\n"));
+    const std::string text =
+        line(form, 0, Level::kInfo, control, {{"a", control}, {"b", control}, {"c", 1}}, 7);
+    EXPECT_LE(text.size(), 4096U);
+    EXPECT_THAT(text, HasSubstr("truncated"));
+    EXPECT_THAT(text, HasSubstr("dropped"));
+    EXPECT_THAT(text, EndsWith(form == Form::kJson ? "}\n" : "\n"));
   }
 }
 

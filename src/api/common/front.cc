@@ -1,6 +1,7 @@
 #include "api/common/front.h"
 
 #include <chrono>
+#include <cmath>
 #include <exception>
 
 #include "api/common/reply.h"
@@ -87,19 +88,21 @@ void Front::record(net::Exchange& exchange, const Trace& trace, double seconds) 
   const net::RequestHead& head = exchange.head();
   // "Not yet" is what /ready is asked for, and whoever waits asks often.
   const bool not_ready = status == 503 && path_of(head) == "/ready";
-  const log::Level level = status >= 500 && !not_ready ? log::Level::kWarn : trace.level;
+  // What a program in a sandbox answers is its own business; what went wrong here is ours.
+  const bool ours = trace.level != log::Level::kDebug || !trace.error.empty();
+  const log::Level level = status >= 500 && ours && !not_ready ? log::Level::kWarn : trace.level;
   if (!log_.enabled(level)) return;
-  log_.write(level, "request",
-             {{"request_id", exchange.request_id()},
-              {"method", head.method},
-              {"path", path_of(head)},
-              {"status", status},
-              {"duration_ms", seconds * 1000},
-              {"route", route.name},
-              {"caller", trace.caller},
-              {"sandbox", trace.sandbox},
-              {"peer", exchange.peer().address},
-              {"error", trace.error}});
+  std::vector<log::Field> fields{{"request_id", exchange.request_id()},
+                                 {"method", head.method},
+                                 {"path", path_of(head)},
+                                 {"status", status},
+                                 {"duration_ms", std::round(seconds * 1e6) / 1e3},
+                                 {"route", route.name},
+                                 {"peer", exchange.peer().address}};
+  if (!trace.caller.empty()) fields.emplace_back("caller", trace.caller);
+  if (!trace.sandbox.empty()) fields.emplace_back("sandbox", trace.sandbox);
+  if (!trace.error.empty()) fields.emplace_back("error", trace.error);
+  log_.write(level, "request", log::FieldSpan(fields));
 }
 
 }  // namespace glovebox::api

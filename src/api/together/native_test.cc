@@ -378,6 +378,29 @@ TEST(Agent, EventsComeThroughAsTheyHappen) {
   d.until([&] { return d.service.snapshot().streams_open == 0; });
 }
 
+TEST(Agent, AStreamThatIsCutInsideIsCutOutsideToo) {
+  TestDaemon d;
+  const std::string id = d.make();
+  d.on_agent = [](net::Exchange& e) -> Task<void> {
+    net::Headers headers{{"Content-Type", "text/event-stream"}};
+    auto started = co_await e.start(200, std::move(headers), std::nullopt);
+    auto first = co_await e.write("data: one\n\n");
+    e.abort();  // As when the sandbox is removed.
+  };
+  net::ClientConnection c = d.dial();
+  const Deadline soon = after(std::chrono::seconds(10));
+  const net::Headers headers{{"Host", "x"}, {"X-API-Key", d.key}};
+  ASSERT_TRUE(d.run(c.send_head("GET", "/api/v1/sandboxes/" + id + "/processes/1/output", headers,
+                                std::nullopt, false, soon)));
+  const auto head = d.run(c.read_head(false, soon));
+  ASSERT_TRUE(head);
+  char buffer[256];
+  Result<std::size_t> n = d.run(c.read_body(buffer, soon));
+  while (n && *n > 0) n = d.run(c.read_body(buffer, soon));
+  EXPECT_FALSE(n) << "a cut stream looked like a whole one";
+  d.until([&] { return d.service.snapshot().streams_open == 0; });
+}
+
 TEST(Agent, AClientThatHangsUpEndsTheStreamInside) {
   TestDaemon d;
   const std::string id = d.make();

@@ -152,6 +152,8 @@ Task<void> run_until_signal(Running& d, SignalSet& signals) {
   });
   const Deadline deadline = after(d.config.http.drain_timeout);
   co_await d.server.close(deadline);
+  // Without a warden nothing can be finished: what waits for it is told at once.
+  if (!d.runtime.connected()) co_await d.runtime.close();
   co_await d.service.close(deadline);
   co_await d.runtime.close();
   d.sweep_timer.cancel();
