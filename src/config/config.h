@@ -47,6 +47,7 @@ struct Config {
     bool key_required = false;
     Duration response_timeout{};
     Duration idle_timeout{};
+    std::uint64_t destinations_max = 0;
     std::uint64_t idle_connections_max = 0;
   } gateway;
 

@@ -133,9 +133,14 @@ const Key kKeys[] = {
      SecondsAt([](Config& c) -> Duration& { return c.gateway.response_timeout; }), 1, kDay},
     {"gateway.idle_timeout_s", "3600", "Between two bytes of a body or of an upgraded connection.",
      SecondsAt([](Config& c) -> Duration& { return c.gateway.idle_timeout; }), 1, kDay},
-    {"gateway.idle_connections_max", "1024",
-     "Connections to ports in sandboxes that are kept open for reuse, in all.",
-     CountAt([](Config& c) -> std::uint64_t& { return c.gateway.idle_connections_max; }), 0, 1e6},
+    {"gateway.destinations_max", "1024",
+     "Ports and agents in sandboxes to which idle connections are kept for reuse; when one more "
+     "comes, the least "
+     "recently used loses its.",
+     CountAt([](Config& c) -> std::uint64_t& { return c.gateway.destinations_max; }), 1, 1e6},
+    {"gateway.idle_connections_max", "64",
+     "Idle connections that are kept to each of them. 0: none is used twice.",
+     CountAt([](Config& c) -> std::uint64_t& { return c.gateway.idle_connections_max; }), 0, 4096},
 
     {"sandboxes.max", "1000",
      "Sandboxes at a time on this node, paused ones included; a further create waits in the queue.",

@@ -192,7 +192,8 @@ Result<void> run(const daemon::Flags& flags, const config::Config& config, log::
 
   const std::vector<std::uint32_t> uids(config.socket_uids.begin(), config.socket_uids.end());
   const api::Authenticator auth(keys, uids);
-  api::Upstreams upstreams({.destinations_max = config.gateway.idle_connections_max});
+  api::Upstreams upstreams({.destinations_max = config.gateway.destinations_max,
+                            .idle_max = config.gateway.idle_connections_max});
   api::Instruments instruments(registry);
   gateway::Gateway gateway(service, auth, upstreams, instruments, gateway_options(config));
 
