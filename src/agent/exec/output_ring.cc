@@ -7,7 +7,8 @@ namespace glovebox::agent {
 namespace {
 
 constexpr std::size_t kBlockMax = 32 << 10;
-constexpr std::size_t kBlockMin = 256;  // Two channels that alternate make many small pieces.
+// Two channels that alternate make many small pieces, and most commands say little.
+constexpr std::size_t kBlockMin = 512;
 constexpr std::size_t kBlockCost = 96;
 
 }  // namespace
@@ -34,9 +35,7 @@ std::span<char> OutputRing::prepare(Channel channel) {
     while (full()) drop_oldest();
     // Grows with what came before, so that `echo` takes little and a flood takes few blocks.
     const bool more = !blocks_.empty() && blocks_.back().channel == channel;
-    const std::size_t size = more              ? std::min(kBlockMax, blocks_.back().capacity * 4)
-                             : blocks_.empty() ? 4096
-                                               : kBlockMin;
+    const std::size_t size = more ? std::min(kBlockMax, blocks_.back().capacity * 4) : kBlockMin;
     blocks_.push_back({channel, end_, 0, size, std::make_unique_for_overwrite<char[]>(size)});
     memory_ += size + kBlockCost;
   }
