@@ -378,6 +378,15 @@ TEST(Exec, ATimeoutKillsAllThatWasStarted) {
   EXPECT_EQ(slurp(agent.dir() + "/survived"), "");
 }
 
+// Linux 6.18 kills what is born into a group that cgroup.kill was once written to.
+TEST(Exec, CommandsAfterATimeoutLive) {
+  AgentProcess agent;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_EQ(member(agent.exec("sleep 60", R"(,"timeout_s":0.05)").body, "timed_out"), "true");
+    ASSERT_EQ(member(agent.exec("echo alive").body, "stdout"), "alive\\n");
+  }
+}
+
 TEST(Exec, ATimeoutKillsWithoutCgroupsToo) {
   AgentProcess agent(Cgroups::kNo);
   const Reply reply =
