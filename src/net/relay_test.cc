@@ -245,12 +245,14 @@ TEST(Relay, DoesNotRepeatAPost) {
 }
 
 TEST(Relay, UsesAFreshConnectionForAPostWhenThePooledOneIsClosed) {
+  std::promise<void> closed;
   Script upstream([&](RawListener& listener) {
     {
       RawClient peer = listener.accept();
       peer.read_until("\r\n\r\n");
       peer.send(kOk);
     }
+    closed.set_value();
     RawClient peer = listener.accept();
     peer.read_until("\r\n\r\n");
     EXPECT_EQ(peer.read_exactly(1), "x");
@@ -260,6 +262,7 @@ TEST(Relay, UsesAFreshConnectionForAPostWhenThePooledOneIsClosed) {
   RawClient client(gateway.port());
   client.send(kGet);
   client.read_until("ok");
+  closed.get_future().wait();
   client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx");
   EXPECT_THAT(client.read_until("ok"), EndsWith("ok"));
   upstream.wait();
