@@ -18,7 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   boost::json::error_code ec;
-  if (boost::json::parse({text.data(), text.size()}, ec) != value.value()) std::abort();
+  const boost::json::value theirs = boost::json::parse({text.data(), text.size()}, ec);
+  // As text, since Boost 1.81 reads 0e2222 as NaN, which equals nothing.
+  if (ec || boost::json::serialize(theirs) != boost::json::serialize(value.value())) std::abort();
 
   std::optional<std::string> name;
   std::optional<Millis> timeout;
