@@ -174,7 +174,7 @@ class Platform:
         if ready:
             until(is_ready, 30, "the daemon is ready")
 
-    def end_clean(self):
+    def end_clean(self, verbose=True):
         """Removes every sandbox, stops both programs and checks that nothing is left."""
         try:
             if not (self.daemon.running() and self.warden.running()):
@@ -186,7 +186,8 @@ class Platform:
             assert codes == (0, 0), f"exit codes {codes}:\n{self.logs()}"
             self.assert_nothing_left()
         except BaseException:
-            self.print_logs()
+            if verbose:
+                self.print_logs()
             raise
         finally:
             self.scrub()
