@@ -94,7 +94,7 @@ class Torture {
     for (const SandboxId& id : w_.runtime->order) {
       const auto row = w_.rows().find(id);
       if (!row) continue;
-      const std::optional<Sandbox> found = row.value();
+      const std::optional<Sandbox>& found = row.value();
       if (found && found->state == State::kCreating && chance(50)) w_.runtime->live[id.str()];
     }
     w_.crash(Millis(upto(3000)));

@@ -64,10 +64,10 @@ void Checkpointer::request() {
   changed_.notify_one();
 }
 
-// PASSIVE waits for nobody and lets commits go on. What it fails to do is asked for again by the
-// next commit. Under a steady load there is always a commit that came meanwhile, though, and the
-// WAL only starts anew when there is none. So when it has grown long, commits are held back while
-// the last few pages are moved.
+// PASSIVE waits for nobody and lets commits go on; what it leaves is for the next time. Under a
+// steady load there is always a commit that came meanwhile, though, and the WAL only starts anew
+// when there is none. So when it has grown long, commits are held back while the last few pages are
+// moved.
 void Checkpointer::checkpoint() {
   int pages = 0;
   int done = 0;

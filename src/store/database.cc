@@ -107,8 +107,17 @@ struct Database::Impl {
   bool in_transaction = false;
   std::unique_ptr<Checkpointer> checkpointer;
 
-  static int on_commit(void* self, sqlite3* db, const char* name, int pages) {
-    if (pages >= kWalPages) static_cast<Impl*>(self)->checkpointer->request();
+  int wal_pages = 0;  // After the last commit.
+  int request_at = kWalPages;
+
+  static int on_commit(void* context, sqlite3* db, const char* name, int pages) {
+    Impl& self = *static_cast<Impl*>(context);
+    if (pages < self.wal_pages) self.request_at = kWalPages;  // It started anew.
+    self.wal_pages = pages;
+    if (pages >= self.request_at) {
+      self.checkpointer->request();
+      self.request_at = pages + kWalPages;
+    }
     if (pages >= kWalPagesMax) {
       ::sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
     }
