@@ -1,33 +1,13 @@
 #include "cli/suggest.h"
 
-#include <algorithm>
+#include "base/edit_distance.h"
 
 namespace glovebox::cli {
-namespace {
-
-// Levenshtein's.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
-
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = 3;
   for (const std::string& candidate : candidates) {
-    const std::size_t d = distance(candidate, word);
+    const std::size_t d = edit_distance(candidate, word);
     if (d >= best_distance) continue;
     best_distance = d;
     best = candidate;
